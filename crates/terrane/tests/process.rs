@@ -105,7 +105,8 @@ fn write_to_shortened_log(dir: &Path) -> Db {
     let write = |thread: u64| {
         let failed =
             (0..1_000_000u64).find_map(|n| db.put((n << 8 | thread).to_be_bytes(), [7; 100]).err());
-        failed.expect("every write was acknowledged")
+        assert!(failed.is_some(), "every write was acknowledged");
+        failed.unwrap()
     };
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4).map(|thread| scope.spawn(move || write(thread))).collect();
@@ -145,8 +146,10 @@ fn store_behind_the_end(dir: &Path) {
     file.set_len(1 << 16).unwrap();
     let map = memmap2::MmapOptions::new().map_raw(&file).unwrap();
     file.set_len(0).unwrap();
+    // SAFETY: the map is longer than that.
+    let place = unsafe { map.as_mut_ptr().add(1 << 15) };
     // SAFETY: the pointer is within the map; that the page has no file behind it is the test.
-    unsafe { map.as_mut_ptr().add(1 << 15).write_volatile(1) };
+    unsafe { place.write_volatile(1) };
 }
 
 fn install_handler() {

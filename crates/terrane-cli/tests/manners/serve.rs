@@ -40,10 +40,11 @@ impl Served {
     fn line(&self, wanted: &str) -> String {
         let mut seen = Vec::new();
         loop {
-            match self.lines.recv_timeout(HANG_LIMIT) {
-                Ok(line) if line.contains(wanted) => return line,
-                Ok(line) => seen.push(line),
-                Err(_) => panic!("no line with '{wanted}' in {seen:#?}"),
+            let line = self.lines.recv_timeout(HANG_LIMIT);
+            assert!(line.is_ok(), "no line with '{wanted}' in {seen:#?}");
+            match line.unwrap() {
+                line if line.contains(wanted) => return line,
+                line => seen.push(line),
             }
         }
     }

@@ -382,7 +382,7 @@ fn a_full_disk_refuses_the_record_and_changes_nothing() {
             }
         }
     }
-    assert!(matches!(refused, Some(crate::Error::DiskFull(_))), "{refused:?}");
+    assert!(matches!(refused, Some(Error::DiskFull(_))), "{refused:?}");
     storage.set_capacity(None);
     let seq = log.written.len() as u64 + 1;
     until_written(&mut log.writer, seq, b"again");

@@ -66,7 +66,7 @@ fn the_next_record_overwrites_one_that_stopped_halfway() {
                     failed.clear();
                 }
                 Err(error) => {
-                    assert!(matches!(error, crate::Error::DiskFull(_)), "{error}");
+                    assert!(matches!(error, Error::DiskFull(_)), "{error}");
                     failed.push(write);
                     check_death(&log, &storage, &failed);
                     failures += 1;
