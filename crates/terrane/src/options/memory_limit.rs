@@ -22,6 +22,7 @@ pub(crate) struct MemoryLimit {
     pub(crate) source: String,
 }
 
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 impl MemoryLimit {
     fn new(bytes: u64, source: impl Into<String>) -> Self {
         Self { bytes, source: source.into() }
