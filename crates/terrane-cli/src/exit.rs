@@ -117,7 +117,7 @@ fn hint(error: &anyhow::Error) -> Option<&'static str> {
     let is_table = failure.path.extension().is_some_and(|extension| extension == "sst");
     match (failure.source.kind(), failure.operation) {
         (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, "list")
-        | (io::ErrorKind::NotADirectory, "read")
+        | (io::ErrorKind::NotADirectory, "read" | "open")
         | (io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory, "create") => {
             Some("a database is a directory")
         }

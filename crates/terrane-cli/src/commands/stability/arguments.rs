@@ -226,8 +226,11 @@ mod tests {
         assert_eq!(plan.phases.testing, Duration::from_secs(60));
         assert_eq!(plan.phases.warm_up, Duration::from_secs(10));
         assert_eq!(plan.phases.utilization, 0.95);
-        assert_eq!(plan.designs[0].design, "balanced".parse().unwrap());
         assert_eq!(plan.data_bytes(), 1_016_000_000);
+        // Capacities that suit 1 GB.
+        let mut balanced = "balanced".parse().unwrap();
+        assert_eq!(terrane_lab::input::fit::fit(&mut balanced, plan.data_bytes()), 2);
+        assert_eq!(plan.designs[0].design, balanced);
         assert!(!plan.calibrates);
     }
 
