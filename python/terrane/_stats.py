@@ -41,6 +41,9 @@ class Metrics:
     """Bytes read from tables by readers."""
     value_bytes_read: int
     """Bytes of values read from value files."""
+    damaged_reads: int
+    """Blocks of tables and values that reads, flushes or compactions found damaged or missing, each time that
+    they found them."""
     log_bytes_written: int
     """Bytes written to the log."""
     log_kept_bytes: int
