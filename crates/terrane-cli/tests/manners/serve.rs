@@ -1,4 +1,4 @@
-//! `terrane serve`: what its log tells an operator.
+//! `terrane serve`: the log for an operator.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
