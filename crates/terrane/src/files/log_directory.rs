@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use crate::base::checksum::checksum;
 use crate::base::error::{Error, Result};
 use crate::files::storage::{Access, Storage};
+use crate::files::wal::segment_file_number;
 
 /// The name of the file that states where the log is.
 pub(crate) const LOGDIR: &str = "LOGDIR";
@@ -133,7 +134,14 @@ pub(crate) fn check_owner(
 
 /// Claims `log_dir` for the log of `database`, which is not complete yet, and makes that durable.
 pub(crate) fn claim(storage: &dyn Storage, log_dir: &Path, database: u64) -> Result<()> {
-    write_lines(storage, &log_dir.join(DATABASE_NEW), &[&format!("{database:016x}")])?;
+    let new = log_dir.join(DATABASE_NEW);
+    // An earlier claim is replaced only while the directory has no segments. Otherwise a crash between
+    // the removal and the creation would leave segments without an owner.
+    let names = storage.list(log_dir).map_err(|error| Error::io("list", log_dir, error))?;
+    let has_log = names.iter().any(|name| segment_file_number(name).is_some());
+    if !has_log || read_owner(storage, &new)? != Some(database) {
+        write_lines(storage, &new, &[&format!("{database:016x}")])?;
+    }
     sync_dir(storage, log_dir)
 }
 
