@@ -2,8 +2,9 @@
 //!
 //! 1. A slot with an address has one reference to the frame, and the entry of the frame in its chunk
 //!    points back to the slot. Both change together, under the lock of the pool.
-//! 2. Slots therefore must not move while one of them has a frame. They are in a box, which
-//!    [`Slots::grow`] replaces under the lock.
+//! 2. Slots therefore must not move while one of them has a frame. [`Slots::grow`] replaces them under
+//!    the lock. They are in an `Arc`, although it is not shared: a `Box` has its contents for itself, so
+//!    that every move of the box would invalidate the pointers of the entries.
 
 use std::fmt;
 use std::ops::Range;
@@ -30,7 +31,7 @@ pub(crate) enum Priority {
 
 /// The slots of one file.
 pub(crate) struct Slots {
-    slots: Box<[Slot]>,
+    slots: Arc<[Slot]>,
     pool: Arc<Shared>,
 }
 
@@ -138,7 +139,7 @@ impl Slots {
             return;
         }
         let mut state = self.pool.lock();
-        let slots: Box<[Slot]> = self
+        let slots: Arc<[Slot]> = self
             .slots
             .iter()
             .map(Slot::successor)
@@ -153,10 +154,9 @@ impl Slots {
         if count < self.slots.len() {
             self.clear(count);
             let mut state = self.pool.lock();
-            let mut slots = std::mem::take(&mut self.slots).into_vec();
-            slots.truncate(count);
-            self.slots = slots.into_boxed_slice();
-            self.slots.iter().for_each(|slot| state.move_slot(slot));
+            let slots: Arc<[Slot]> = self.slots[..count].iter().map(Slot::successor).collect();
+            slots.iter().for_each(|slot| state.move_slot(slot));
+            self.slots = slots;
         }
     }
 
