@@ -24,6 +24,9 @@ use memmap2::{MmapOptions, MmapRaw};
 use super::map_guard::GuardedRange;
 use crate::base::error::LostPage;
 
+#[cfg(test)]
+mod tests;
+
 /// The first bytes of a file, mapped into memory for writing. It is never read, no reference into it
 /// exists, and all stores to it are atomic (1). Clones write to the same memory.
 #[derive(Debug, Clone)]
@@ -108,6 +111,10 @@ impl WritableMapping {
         let to_boundary = (start.next_multiple_of(WORD) - start).min(bytes.len());
         let (head, rest) = bytes.split_at(to_boundary);
         self.store_bytes(start, head);
+        if rest.is_empty() {
+            // The bytes may end within a word.
+            return Ok(());
+        }
         let words = rest.len() - rest.len() % WORD;
         self.store_words(start + to_boundary, &rest[..words]);
         self.store_bytes(start + to_boundary + words, &rest[words..]);
