@@ -19,13 +19,19 @@ use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use memmap2::{MmapOptions, MmapRaw};
+#[cfg(not(miri))]
+use memmap2::{Advice, MmapOptions, MmapRaw};
 
 use super::map_guard::GuardedRange;
 use crate::base::error::LostPage;
 
+#[cfg(miri)]
+mod stand_in;
 #[cfg(test)]
 mod tests;
+
+#[cfg(miri)]
+use stand_in::{Advice, MmapOptions, MmapRaw};
 
 /// The first bytes of a file, mapped into memory for writing. It is never read, no reference into it
 /// exists, and all stores to it are atomic (1). Clones write to the same memory.
@@ -59,7 +65,7 @@ impl WritableMapping {
         let map = MmapOptions::new().len(len).map_raw(file)?;
         // Only a hint: a fault then provides a single page. Providing the following pages as well
         // takes milliseconds where the system reads megabytes ahead.
-        let _ = map.advise(memmap2::Advice::Random);
+        let _ = map.advise(Advice::Random);
         let range = GuardedRange::register(map.as_ptr(), map.len())?;
         Ok(Self(Arc::new(Guarded { range, map })))
     }
@@ -195,7 +201,7 @@ impl WritableMapping {
         let len = len.min(all - start);
         if len > 0 {
             // Only a hint: if it fails, the first write to each page faults.
-            let advice = memmap2::Advice::PopulateWrite;
+            let advice = Advice::PopulateWrite;
             let _ = self.0.map.advise_range(advice, start as usize, len as usize);
         }
     }

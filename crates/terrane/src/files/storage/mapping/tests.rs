@@ -1,4 +1,5 @@
-//! Stores through a map reach the file, wherever they begin and end, and stay within their bounds.
+//! Stores through a map reach the file, wherever they begin and end, and stay within their bounds. Miri
+//! runs these tests with a stand-in for the map.
 #![allow(clippy::disallowed_methods, reason = "a map needs a file")]
 
 use std::io::{Read, Seek};
