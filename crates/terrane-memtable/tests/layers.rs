@@ -1,4 +1,5 @@
 //! Modules import only from below, and cycles of imports are short.
+#![cfg(not(miri))] // It reads sources, which takes the interpreter minutes.
 
 use terrane_testkit::layers::{assert_cycles, assert_ranks};
 

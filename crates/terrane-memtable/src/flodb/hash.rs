@@ -33,6 +33,7 @@ mod tests {
     use super::hash_of;
 
     #[test]
+    #[cfg_attr(miri, ignore = "arithmetic alone, and much of it")]
     fn neighbours_spread_over_buckets_and_tags() {
         let mut buckets = [0_u32; 64];
         let mut tags = [0_u32; 256];
