@@ -1,4 +1,4 @@
-//! Loom, Miri and fuzzing.
+//! Loom and fuzzing.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -35,31 +35,6 @@ pub(crate) fn loom() -> StepResult {
     };
     test("terrane-memtable", &["--test", "loom"])?;
     test("terrane", &["--test", "loom"])
-}
-
-/// Runs the tests of the unsafe code in an interpreter that detects undefined behaviour: all of them, or
-/// those with `part` in their names, such as a memtable kind of the conformance tests. Testing one
-/// kind takes a minute or two.
-pub(crate) fn miri(part: Option<&str>) -> StepResult {
-    let mut probe = toolchain_cargo("nightly", ".", ["miri", "--version"]);
-    if !probe.output().is_ok_and(|output| output.status.success()) {
-        return Err("Miri is missing: rustup toolchain install nightly --component miri".into());
-    }
-    let all = ["miri", "test", "--package", "terrane-memtable"];
-    let part = match part {
-        None => Vec::new(),
-        // A test file, or all tests with this text in their names.
-        Some(part) if is_test_target(part) => vec!["--test", part],
-        Some(part) => vec!["--lib", "--tests", "--", part],
-    };
-    let mut command = toolchain_cargo("nightly", ".", all.into_iter().chain(part));
-    // Without isolation, tests may read their seed and the clock.
-    command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-strict-provenance");
-    step("miri, terrane-memtable", &mut command)
-}
-
-fn is_test_target(name: &str) -> bool {
-    root().join("crates/terrane-memtable/tests").join(name).with_extension("rs").is_file()
 }
 
 /// Fuzzes each target for a while, starting from the committed corpus. A target that fails does not

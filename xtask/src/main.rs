@@ -10,7 +10,8 @@
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `release` | a release and its checks; rules and lists of dependencies |
 //! | `soak` | the random tests of the engine at length, with fresh seeds |
-//! | `checkers` | loom, Miri and fuzzing: slow and thorough; the last two need nightly |
+//! | `checkers` | loom and fuzzing: slow and thorough; fuzzing needs nightly |
+//! | `miri` | the tests of unsafe code in an interpreter; needs nightly |
 //! | `flags` | flags of commands |
 //! | `step` | runs a command and reports its time |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
@@ -21,6 +22,7 @@ mod ci;
 mod clients;
 mod flags;
 mod house;
+mod miri;
 mod package;
 mod platforms;
 mod release;
@@ -47,9 +49,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [--minutes N] [--seed S]  random tests of the engine in rounds; N defaults to 10, S to the
                                time
   loom                         all thread interleavings of small tests of the lock-free parts
-  miri [PART]                  the tests of the unsafe code in an interpreter (nightly); PART is a
-                               test file, such as flodb, or a part of test names, such as
-                               hash_vector:: for one memtable
+  miri [PART] [--seeds N]      the tests of the unsafe code in an interpreter (nightly), and those with
+                               several threads N times; PART is memtable, buffer, maps, ownership, a
+                               test file of the memtables, such as flodb, or a text in test names
   fuzz [TARGET] [--seconds N]  every decoder, or one, with generated input (nightly)";
 
 fn main() -> ExitCode {
@@ -76,8 +78,10 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["loom"] => checkers::loom(),
-        ["miri"] => checkers::miri(None),
-        ["miri", part] if !part.starts_with('-') => checkers::miri(Some(part)),
+        ["miri", ref rest @ ..] => match miri::MiriArguments::parse(rest) {
+            Some(miri) => miri::run(&miri),
+            None => return usage(),
+        },
         ["fuzz", ref rest @ ..] => match checkers::FuzzArguments::parse(rest) {
             Some(fuzz) => checkers::fuzz(&fuzz),
             None => return usage(),
