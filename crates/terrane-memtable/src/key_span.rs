@@ -83,7 +83,7 @@ impl KeySpan {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, miri))))] // No unsafe code, and much arithmetic.
 mod tests {
     use super::*;
     use terrane_testkit::Rng;

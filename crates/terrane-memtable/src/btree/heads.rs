@@ -123,7 +123,7 @@ fn find<'k>(keys: &[&'k [u8]], len_min: usize, rarest: usize, found: &mut Vec<(&
     }
 }
 
-#[cfg(all(test, not(any(loom, miri))))] // Arithmetic alone, and much of it.
+#[cfg(all(test, not(any(loom, miri))))] // No unsafe code, and much arithmetic.
 mod tests {
     use super::*;
     use terrane_testkit::Rng;

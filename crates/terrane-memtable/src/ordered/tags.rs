@@ -98,7 +98,7 @@ impl Tags {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, miri))))] // No unsafe code, and much arithmetic.
 mod tests {
     use super::*;
 
@@ -132,7 +132,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "arithmetic alone, and much of it")]
     fn tags_are_spread_evenly() {
         let mut counts = [0; 16];
         for number in 0..16_000u32 {
