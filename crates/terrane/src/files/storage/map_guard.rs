@@ -232,8 +232,8 @@ fn replace_page(address: usize) -> bool {
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-    // SAFETY: the page is part of a mapping that its owner keeps alive during the store that faulted.
-    // All accesses to that mapping are atomic stores, which no reader depends on.
+    // SAFETY: the page is part of a mapping that its owner keeps alive during the access that faulted.
+    // All accesses to that mapping are atomic, and their thread finds the note afterwards.
     unsafe { mmap_anonymous(page as *mut c_void, page_bytes, protection, flags) }.is_ok()
 }
 

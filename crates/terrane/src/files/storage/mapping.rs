@@ -2,21 +2,23 @@
 //!
 //! A [`WritableMapping`] is shared by the threads that write to it:
 //!
-//! 1. No reference into it exists, and its memory is accessed only by atomic stores. Concurrent
-//!    stores are therefore not a data race, even if their ranges overlap.
+//! 1. No reference into it exists, and its memory is accessed only by atomic operations on whole aligned
+//!    words. Concurrent stores are therefore not a data race, even if their ranges overlap in part: atomic
+//!    operations on the same bytes must have the same size. A store of part of a word loads the word first,
+//!    so two threads that store parts of one word may lose one of them. Records do not share words.
 //!
 //! 2. Every mapping is registered with [`map_guard`](super::map_guard) from before the first store until
 //!    after the last one, so that a store to a page that another program has truncated, or that the
 //!    device cannot read, does not end the process. The caller of a store learns of it from
 //!    [`WritableMapping::check`].
 //!
-//! Files are not mapped for reading, because a read of a lost page would return zeros.
+//! The log is not read through a map, because a read of a lost page would return zeros.
 #![allow(unsafe_code, reason = "the compiler cannot check that stores stay within a mapping")]
 #![allow(clippy::disallowed_types, reason = "a mapping needs a file")]
 
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 #[cfg(not(miri))]
@@ -33,8 +35,8 @@ mod tests;
 #[cfg(miri)]
 use stand_in::{Advice, MmapOptions, MmapRaw};
 
-/// The first bytes of a file, mapped into memory for writing. It is never read, no reference into it
-/// exists, and all stores to it are atomic (1). Clones write to the same memory.
+/// The first bytes of a file, mapped into memory for writing. No reference into it exists, and all stores
+/// to it are atomic (1). Clones write to the same memory.
 #[derive(Debug, Clone)]
 pub(super) struct WritableMapping(Arc<Guarded>);
 
@@ -116,14 +118,14 @@ impl WritableMapping {
         let start = self.place(offset, bytes.len() as u64)?;
         let to_boundary = (start.next_multiple_of(WORD) - start).min(bytes.len());
         let (head, rest) = bytes.split_at(to_boundary);
-        self.store_bytes(start, head);
+        self.store_part(start, head);
         if rest.is_empty() {
             // The bytes may end within a word.
             return Ok(());
         }
         let words = rest.len() - rest.len() % WORD;
         self.store_words(start + to_boundary, &rest[..words]);
-        self.store_bytes(start + to_boundary + words, &rest[words..]);
+        self.store_part(start + to_boundary + words, &rest[words..]);
         Ok(())
     }
 
@@ -168,29 +170,33 @@ impl WritableMapping {
         }
     }
 
-    /// Stores bytes at `start`. The caller has checked the range.
-    fn store_bytes(&self, start: usize, bytes: &[u8]) {
-        for (at, byte) in bytes.iter().enumerate() {
-            assert!(start + at < self.len());
-            // SAFETY: the index is below the length, as just checked, so the pointer stays within
-            // the mapping, which `self.0` keeps alive.
-            let to = unsafe { self.0.map.as_mut_ptr().add(start + at) };
-            // SAFETY: `to` is valid, and all accesses to the mapping are atomic stores (1).
-            let to = unsafe { AtomicU8::from_ptr(to) };
-            to.store(*byte, Ordering::Relaxed);
+    /// Stores bytes at `start`, less than a word and within one, whose other bytes keep their values. The
+    /// caller has checked the range.
+    fn store_part(&self, start: usize, bytes: &[u8]) {
+        let at = start % WORD;
+        if bytes.is_empty() {
+            return;
+        }
+        if let [to] = self.words(start - at, 1) {
+            // Relaxed: the other bytes are those of this thread, or of nobody (1).
+            let mut word = to.load(Ordering::Relaxed).to_ne_bytes();
+            word[at..at + bytes.len()].copy_from_slice(bytes);
+            to.store(u64::from_ne_bytes(word), Ordering::Relaxed);
         }
     }
 
-    /// Returns `count` words from `start` on, a multiple of eight, for stores.
+    /// Returns `count` words from `start` on, a multiple of eight. The last one may begin before the end
+    /// of the mapping and end after it.
     #[inline]
     fn words(&self, start: usize, count: usize) -> &[AtomicU64] {
-        assert!(start.is_multiple_of(WORD) && start + count * WORD <= self.len());
-        // SAFETY: `start` is at most the length, as just checked, and `self.0` keeps the mapping
-        // alive.
+        let end = self.len().next_multiple_of(WORD);
+        assert!(start.is_multiple_of(WORD) && start + count * WORD <= end);
+        // SAFETY: `start` is at most the length, rounded up to a word. The system maps whole pages, and
+        // `self.0` keeps the mapping alive.
         let to = unsafe { self.0.map.as_mut_ptr().add(start) };
-        // SAFETY: the words end within the mapping, as just checked. They are aligned because a
-        // mapping begins at a page and `start` is a multiple of the size of a word. All accesses to
-        // the mapping are atomic stores (1).
+        // SAFETY: the words end within the last page of the mapping, as just checked. They are aligned
+        // because a mapping begins at a page and `start` is a multiple of the size of a word. All accesses
+        // to the mapping are atomic operations on words (1).
         unsafe { std::slice::from_raw_parts(to.cast::<AtomicU64>(), count) }
     }
 
