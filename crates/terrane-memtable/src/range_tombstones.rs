@@ -16,7 +16,7 @@
 //! The set does not reduce that further; it counts the memory, so that its owner replaces the
 //! memtable when it has grown too large.
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, miri))))] // No unsafe code, and much arithmetic.
 mod tests;
 
 use std::collections::BTreeMap;

@@ -30,7 +30,7 @@ fn overlapping_ranges_become_fragments() {
 
 #[test]
 fn random_ranges_answer_as_a_list_of_ranges() {
-    for seed in 0..if cfg!(miri) { 3 } else { 300 } {
+    for seed in 0..300 {
         let mut rng = Rng::new(seed);
         let tombstones = RangeTombstones::new();
         let mut oracle: Vec<(u8, Option<u8>, u64)> = Vec::new();
@@ -76,7 +76,6 @@ fn random_ranges_answer_as_a_list_of_ranges() {
 
 /// Ranges of one batch: each lies within the previous one, encloses it, or crosses many.
 #[test]
-#[cfg_attr(miri, ignore = "takes too long")]
 fn a_batch_takes_memory_by_its_ranges_however_they_lie() {
     const COUNT: u64 = 6000;
     let key = |number: u64| number.to_be_bytes();
