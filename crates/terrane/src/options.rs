@@ -238,13 +238,13 @@ fn default_open_files() -> usize {
 }
 
 /// Returns the number of files that the process may open, if there is a limit.
-#[cfg(unix)]
+#[cfg(all(unix, not(miri)))]
 fn process_files_max() -> Option<usize> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
     usize::try_from(limit).ok()
 }
 
-#[cfg(not(unix))]
+#[cfg(not(all(unix, not(miri))))]
 fn process_files_max() -> Option<usize> {
     None
 }

@@ -48,12 +48,13 @@ impl Clock for SystemClock {
 
 /// Returns the processor time of the calling thread, if the operating system reports it.
 pub(crate) fn thread_cpu_time() -> Option<Duration> {
-    #[cfg(unix)]
+    // The interpreter Miri does not have this clock.
+    #[cfg(all(unix, not(miri)))]
     {
         use rustix::time::{ClockId, clock_gettime};
         Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).ok()
     }
-    #[cfg(not(unix))]
+    #[cfg(not(all(unix, not(miri))))]
     None
 }
 

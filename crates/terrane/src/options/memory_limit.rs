@@ -31,6 +31,10 @@ impl MemoryLimit {
 
 /// Returns the smallest limit on the memory of this process, if the operating system reports any.
 pub(crate) fn smallest_limit() -> Option<MemoryLimit> {
+    // The interpreter Miri does not have the system calls.
+    if cfg!(miri) {
+        return None;
+    }
     let limits = resource_limits().into_iter().chain(system_limits());
     limits.min_by_key(|limit| limit.bytes)
 }
