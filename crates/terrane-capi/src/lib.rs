@@ -48,6 +48,8 @@ mod ingest;
 mod iter;
 mod keyspace;
 mod options;
+#[cfg(test)]
+mod ownership_tests;
 mod read;
 mod snapshot;
 mod text;
