@@ -8,6 +8,9 @@
 //! A preempted reader keeps evicted frames from reuse for milliseconds. Nothing more is evicted
 //! meanwhile, because the frames that wait for the reader suffice: allocations wait briefly, and then
 //! exceed the capacity by up to a sixteenth.
+//!
+//! Under the interpreter Miri, which is slower by a factor of thousands, the sizes are smaller, so that
+//! small pools take the same paths.
 
 use std::sync::Arc;
 
@@ -19,17 +22,21 @@ use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 
 /// Below this capacity all frames get their own memory: a chunk would take too large a part of the
 /// capacity.
-const CHUNKED_BYTES_MIN: usize = 8 << 20;
+const CHUNKED_BYTES_MIN: usize = if cfg!(miri) { 8 << 10 } else { 8 << 20 };
 
 /// From this capacity on, chunks are huge pages.
-const HUGE_BYTES_MIN: usize = 64 << 20;
+const HUGE_BYTES_MIN: usize = if cfg!(miri) { 64 << 10 } else { 64 << 20 };
 
-const SMALL_CHUNK_BYTES: usize = 256 << 10;
+const SMALL_CHUNK_BYTES: usize = if cfg!(miri) { 4 << 10 } else { 256 << 10 };
+
+/// A chunk has at least this many frames. Under Miri, the smallest frames do not become smaller with the
+/// chunks.
+const FRAMES_MIN: usize = if cfg!(miri) { 4 } else { 16 };
 
 /// A frame of at least this size with its own memory gets whole pages, which return to the system
 /// when it is freed; the allocator would keep some of them. Doing so for smaller frames would create
 /// too many mappings in a large pool.
-const PAGES_MIN: usize = 512 << 10;
+const PAGES_MIN: usize = if cfg!(miri) { 4 << 10 } else { 512 << 10 };
 
 const PAGE_BYTES: usize = 4096;
 
@@ -115,7 +122,7 @@ impl State {
         let room = self.capacity.saturating_sub(self.allocated);
         // A size gets a chunk once its frames would fill a quarter of it.
         let chunk = self.chunk_bytes().zip(class).filter(|(chunk, (class, frame))| {
-            frame * 16 <= *chunk && self.single_bytes[*class] + frame > chunk / 4
+            frame * FRAMES_MIN <= *chunk && self.single_bytes[*class] + frame > chunk / 4
         });
         match chunk {
             Some((chunk_bytes, (class, frame_bytes))) => {

@@ -7,7 +7,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 /// The size of a huge page on x86-64, and the largest chunk.
-pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
+pub(super) const HUGE_PAGE_BYTES: usize = if cfg!(miri) { 8 << 10 } else { 2 << 20 };
 
 /// The alignment of frames. The lower bits of an address are free for other uses.
 pub(super) const FRAME_ALIGN: usize = 64;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The maximum number of bytes evicted at once. A batch shares the cost of waiting for readers.
-pub(super) const BATCH_BYTES_MAX: usize = 256 << 10;
+pub(super) const BATCH_BYTES_MAX: usize = if cfg!(miri) { 1 << 10 } else { 256 << 10 };
 
 /// The reason why an allocation must wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
