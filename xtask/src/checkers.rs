@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use crate::flags::{are_flags, number_after};
-use crate::step::{StepResult, cargo, root, step, text, toolchain_cargo};
+use crate::step::{StepResult, cargo, host, root, step, text, toolchain_cargo};
 
 /// The targets to fuzz, and the time for each.
 pub(crate) struct FuzzArguments {
@@ -44,6 +44,7 @@ pub(crate) fn fuzz(fuzz: &FuzzArguments) -> StepResult {
         Some(name) => vec![name.clone()],
         None => targets()?,
     };
+    // Without `--target`, the sanitizer would apply to build scripts too.
     let host = host()?;
     let mut runs = Vec::new();
     for name in names {
@@ -135,13 +136,4 @@ fn targets() -> Result<Vec<String>, String> {
         .collect();
     names.sort();
     Ok(names)
-}
-
-/// Returns the host's target triple. Without `--target`, the sanitizer would apply to build scripts
-/// too.
-fn host() -> Result<String, String> {
-    let output = cargo(["--version", "--verbose"]).output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| "cargo --version --verbose has no host line".into())
 }

@@ -8,26 +8,32 @@
 //! | `clients` | interfaces of the engine other than Rust, with the clients of their users |
 //! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
-//! | `release` | a release and its checks; rules and lists of dependencies |
+//! | `release` | a release, its checks and its rehearsal; rules and lists of dependencies |
+//! | `dist` | the files of a release: makes each, installs it and uses it |
+//! | `report` | the table of the steps of a release |
 //! | `soak` | the random tests of the engine at length, with fresh seeds |
 //! | `checkers` | loom and fuzzing: slow and thorough; fuzzing needs nightly |
 //! | `miri` | the tests of unsafe code in an interpreter; needs nightly |
 //! | `flags` | flags of commands |
 //! | `step` | runs a command and reports its time |
+//! | `tool` | tools that a machine may lack; programs without an environment |
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 mod beside;
 mod checkers;
 mod ci;
 mod clients;
+mod dist;
 mod flags;
 mod house;
 mod miri;
 mod package;
 mod platforms;
 mod release;
+mod report;
 mod soak;
 mod step;
+mod tool;
 
 use std::process::ExitCode;
 
@@ -42,8 +48,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                                clients; installs missing packages (clients/README.md)
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
-  release [--execute]          check versions, changelog, formats and packages; --execute runs CI,
-                               publishes the crates and sets the tag
+  release [--execute | --dry-run]  check versions, changelog, formats and packages; --execute runs CI,
+                               publishes the crates and sets the tag; --dry-run also makes and uses
+                               every file of dist, and prints what was done, skipped or is to do
+  dist [PART...] [--strict]    make the files of a release for this machine in target/dist/files,
+                               install and use each; PART is command, library, deb, wheel, sbom,
+                               image or sums; --strict: a part that is skipped is a failure
   deny                         licences, sources and advisories of all dependencies (cargo-deny)
   sbom                         a bill of materials for each crate (cargo-cyclonedx)
   soak [--minutes N] [--seed S]  random tests of the engine in rounds; N defaults to 10, S to the
@@ -71,6 +81,11 @@ fn main() -> ExitCode {
         ["package"] => package::run(),
         ["release"] => release::run(false),
         ["release", "--execute"] => release::run(true),
+        ["release", "--dry-run"] => release::rehearse(),
+        ["dist", ref rest @ ..] => match dist::DistArguments::parse(rest) {
+            Some(dist) => dist::run(&dist),
+            None => return usage(),
+        },
         ["deny"] => release::deny(),
         ["sbom"] => release::sbom(),
         ["soak", ref rest @ ..] => match soak::SoakArguments::parse(rest) {

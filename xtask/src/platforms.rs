@@ -1,13 +1,15 @@
 //! Type checks of the engine for the platforms that it supports.
 //!
 //! Tests run on the platform of the machine. For the others, the compiler checks the engine and its
-//! dependencies, which needs neither a linker nor the libraries of the platform.
+//! dependencies, which needs neither a linker nor the libraries of the platform. A release checks the
+//! command too.
 
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::step::{StepResult, cargo, root, step};
+use crate::report::{Made, Stop};
+use crate::step::{StepResult, cargo, step, target_dir};
 
 /// The supported platforms, as docs/limits.md lists them, except Linux on x86-64, where the tests run.
 const TARGETS: &[&str] =
@@ -32,10 +34,21 @@ pub(crate) fn check() -> StepResult {
         // In a shared target directory, these flags and targets would make the other steps rebuild.
         command
             .env("RUSTFLAGS", "--deny warnings")
-            .env("CARGO_TARGET_DIR", root().join("target/platforms"));
+            .env("CARGO_TARGET_DIR", target_dir().join("platforms"));
         step(&format!("platform {target}"), &mut command)?;
     }
     Ok(())
+}
+
+/// Checks the command without the features that compile C, for which a cross compiler would be needed.
+pub(crate) fn check_command(target: &str) -> Made {
+    if !is_installed(target) && !install(target) {
+        return Err(Stop::Skipped(format!("run 'rustup target add {target}'")));
+    }
+    let mut command = cargo(["check", "--locked", "--package", "terrane-cli", "--target", target]);
+    command.env("CARGO_TARGET_DIR", target_dir().join("platforms"));
+    step(&format!("command for {target}"), &mut command)?;
+    Ok("the command type-checks; the workflow builds and uses it".into())
 }
 
 fn is_installed(target: &str) -> bool {

@@ -1,5 +1,8 @@
 //! A release: checks that everything is ready, and with `--execute` publishes the crates and sets the tag.
 //!
+//! The tag starts `.github/workflows/release.yml`, which makes and publishes the files for users without
+//! a compiler. `--dry-run` makes and uses these files on this machine and publishes nothing.
+//!
 //! The checks read files and ask git, and need no network. `--execute` refuses to begin unless all of
 //! them pass, then runs the steps of CI, checks the comparison with other engines, publishes the crates
 //! in the order of their dependencies, and sets the tag last, because a published version cannot be
@@ -7,25 +10,30 @@
 
 use std::process::Command;
 
+use crate::dist::{self, version_of};
 use crate::package;
-use crate::step::{StepResult, cargo, root, step};
+use crate::platforms;
+use crate::report::{Report, Stop};
+use crate::step::{StepResult, cargo, host, root, step};
+use crate::tool::require;
 
 /// The sentence by which FORMAT.md promises that later versions read a database.
 const PROMISE: &str = "opens in every later release";
+
+/// Files outside of the workspace that repeat its version, and the line that does.
+const VERSIONED: [(&str, &str); 2] =
+    [("python/Cargo.toml", "version = \"VERSION\""), ("CITATION.cff", "version: VERSION")];
+
+/// How to get cargo-deny.
+const DENY_HINT: &str = "cargo install cargo-deny --locked";
 
 /// The remaining tasks of a release; empty if it can be made.
 type Problems = Vec<String>;
 
 /// Checks that a release can be made, and makes it if `executes`.
 pub(crate) fn run(executes: bool) -> StepResult {
-    let manifest = read("Cargo.toml")?;
-    let version = version_of(&manifest).ok_or("Cargo.toml has no workspace version")?;
+    let (version, mut problems) = readiness()?;
     println!("==> release {version}");
-    let mut problems = version_problems(&manifest, &version);
-    problems.extend(changelog_problems(&read("CHANGELOG.md")?, &version));
-    problems.extend(promise_problems(&read("docs/FORMAT.md")?));
-    problems.extend(golden_problems()?);
-    problems.extend(git_problems(&version)?);
     problems.extend(package::check().err());
     for problem in &problems {
         println!("==> to do: {problem}");
@@ -46,6 +54,52 @@ pub(crate) fn run(executes: bool) -> StepResult {
     Ok(())
 }
 
+/// Returns the version, and what a maintainer has to do before it can be released.
+fn readiness() -> Result<(String, Problems), String> {
+    let manifest = read("Cargo.toml")?;
+    let version = version_of(&manifest).ok_or("Cargo.toml has no workspace version")?;
+    let mut problems = version_problems(&manifest, &version);
+    for (path, line) in VERSIONED {
+        problems.extend(line_problem(path, &read(path)?, &line.replace("VERSION", &version)));
+    }
+    problems.extend(changelog_problems(&read("CHANGELOG.md")?, &version));
+    problems.extend(promise_problems(&read("docs/FORMAT.md")?));
+    problems.extend(golden_problems()?);
+    problems.extend(git_problems(&version)?);
+    Ok((version, problems))
+}
+
+/// Rehearses a release: runs every step that publishes nothing, and prints a table of them. A step whose
+/// tool is missing is skipped.
+pub(crate) fn rehearse() -> StepResult {
+    let mut report = Report::default();
+    report.run("release", "ready", || {
+        let (version, problems) = readiness()?;
+        if problems.is_empty() { Ok(version) } else { Err(Stop::ToDo(problems.join("; "))) }
+    });
+    report.run("crates", "packaged", || {
+        package::check()?;
+        Ok("without building them; 'cargo xtask package' builds each".into())
+    });
+    report.run("dependencies", "allowed", || {
+        let mut command = installed("deny", DENY_HINT).map_err(Stop::Skipped)?;
+        step("deny", command.arg("check"))?;
+        Ok("licences, sources and advisories are as deny.toml says".into())
+    });
+    report.run("workflows", "linted", || {
+        require("actionlint", "go install github.com/rhysd/actionlint/cmd/actionlint@latest")?;
+        step("actionlint", Command::new("actionlint").current_dir(root()))?;
+        Ok("actionlint finds nothing".into())
+    });
+    let host = host()?;
+    for target in dist::TARGETS.into_iter().filter(|target| *target != host) {
+        report.run(target, "checked", || platforms::check_command(target));
+    }
+    dist::add_all(&mut report)?;
+    println!("{report}");
+    report.result(false)
+}
+
 fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
 }
@@ -54,13 +108,6 @@ fn git<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = Command::new("git");
     command.args(arguments).current_dir(root());
     command
-}
-
-/// Returns the version in `[workspace.package]`.
-fn version_of(manifest: &str) -> Option<String> {
-    let section = manifest.split_once("[workspace.package]")?.1;
-    let line = section.lines().find(|line| line.starts_with("version = "))?;
-    line.split('"').nth(1).map(str::to_owned)
 }
 
 /// Every workspace crate that another one depends on must be required with this version.
@@ -77,6 +124,12 @@ fn version_problems(manifest: &str, version: &str) -> Problems {
             format!("Cargo.toml requires {name} {required}, and the workspace is {version}")
         })
         .collect()
+}
+
+/// A file that repeats the version must have this line.
+fn line_problem(path: &str, text: &str, line: &str) -> Option<String> {
+    let has_line = text.lines().any(|each| each == line);
+    (!has_line).then(|| format!("{path} has no line '{line}'"))
 }
 
 /// The newest section of the changelog must be for this version, with a date and contents.
@@ -140,8 +193,7 @@ fn git_problems(version: &str) -> Result<Problems, String> {
 /// Checks licences, sources and advisories of all dependencies by the rules in `deny.toml`. Needs
 /// cargo-deny and the network.
 pub(crate) fn deny() -> StepResult {
-    let hint = "cargo install cargo-deny --locked";
-    step("deny", installed("deny", hint)?.arg("check"))
+    step("deny", installed("deny", DENY_HINT)?.arg("check"))
 }
 
 /// Writes a bill of materials (CycloneDX, JSON) next to the manifest of each crate. Needs
@@ -174,6 +226,17 @@ mod tests {
         assert_eq!(version_of(manifest).unwrap(), "0.2.0");
         let problems = version_problems(manifest, "0.2.0");
         assert_eq!(problems, ["Cargo.toml requires b 0.1.0, and the workspace is 0.2.0"]);
+    }
+
+    #[test]
+    fn files_outside_of_the_workspace_have_its_version() {
+        let version = version_of(&read("Cargo.toml").unwrap()).unwrap();
+        for (path, line) in VERSIONED {
+            let text = read(path).unwrap();
+            assert_eq!(line_problem(path, &text, &line.replace("VERSION", &version)), None);
+            let newer = line.replace("VERSION", "99.0.0");
+            assert!(line_problem(path, &text, &newer).is_some_and(|text| text.contains("99.0.0")));
+        }
     }
 
     #[test]

@@ -12,6 +12,12 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_owned()
 }
 
+/// Returns the directory of build outputs.
+pub(crate) fn target_dir() -> PathBuf {
+    // A relative one begins at the root, where cargo runs.
+    root().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
 /// Returns a command that runs the cargo of this toolchain in the root of the workspace.
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -34,6 +40,14 @@ pub(crate) fn toolchain_cargo<'a>(
         command.env_remove(variable);
     }
     command
+}
+
+/// Returns the platform of this machine as Rust names it, such as `x86_64-unknown-linux-gnu`.
+pub(crate) fn host() -> Result<String, String> {
+    let output = cargo(["--version", "--verbose"]).output().map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| "cargo --version --verbose has no host line".into())
 }
 
 /// Runs a step until it ends.
