@@ -141,4 +141,14 @@ mod tests {
         }
         assert_eq!(manifest_value("pkg-fmt"), "tgz");
     }
+
+    #[test]
+    fn the_workflow_builds_each_platform() {
+        let workflow = place::read(&root().join(".github/workflows/release.yml")).unwrap();
+        for target in TARGETS {
+            assert!(workflow.contains(&format!("target: {target}\n")), "{target}");
+        }
+        let count = workflow.matches("target: ").count();
+        assert_eq!(count, TARGETS.len());
+    }
 }
