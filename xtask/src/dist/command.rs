@@ -78,7 +78,7 @@ pub(super) fn try_out(place: &Place) -> Made {
         expect(&place::read(&prefix.join(path))?, "terrane")
             .map_err(|error| format!("{shell}: {error}"))?;
     }
-    check_paths(&prefix.join("bin/terrane"))?;
+    check_contents(&prefix.join("bin/terrane"))?;
     Ok(format!("{session}; {pages} manual pages, {} completions", COMPLETIONS.len()))
 }
 
@@ -90,13 +90,14 @@ fn pages(dir: &Path) -> Result<usize, String> {
     Ok(list(dir)?.len())
 }
 
-/// The command must not contain the directories of the machine that built it.
-fn check_paths(program: &Path) -> Result<(), Stop> {
+/// The command must contain neither the directories of the machine that built it, nor a table of symbols:
+/// the section of an ELF file with this name.
+fn check_contents(program: &Path) -> Result<(), String> {
     let bytes = fs::read(program).map_err(|error| format!("{}: {error}", program.display()))?;
-    for dir in [root(), compile::cargo_home()] {
-        let dir = dir.to_string_lossy().into_owned();
-        if bytes.windows(dir.len()).any(|window| window == dir.as_bytes()) {
-            return Err(format!("{} contains the path {dir}", program.display()).into());
+    let dirs = [root(), compile::cargo_home()].map(|dir| dir.to_string_lossy().into_owned());
+    for text in dirs.iter().map(String::as_str).chain(["\0.symtab\0"]) {
+        if bytes.windows(text.len()).any(|window| window == text.as_bytes()) {
+            return Err(format!("{} contains {text:?}", program.display()));
         }
     }
     Ok(())

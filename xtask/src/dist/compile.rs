@@ -33,16 +33,17 @@ pub(super) fn output_dir(place: &Place) -> PathBuf {
     place.build().join(&place.target).join("release")
 }
 
-/// Makes a build write equal files wherever `sources` and cargo's files are. The paths in messages of
-/// panics then begin with `/terrane` or `/cargo`.
+/// Makes a build write equal files without symbols wherever `sources` and cargo's files are. The paths in
+/// messages of panics then begin with `/terrane` or `/cargo`.
 pub(super) fn reproducible(command: &mut Command, place: &Place, sources: &Path) {
     let cargo_home = cargo_home();
     let remap = |from: &Path, to: &str| format!("--remap-path-prefix={}={to}", from.display());
-    let flags = [remap(sources, "/terrane"), remap(&cargo_home, "/cargo")];
+    // A variable of the profile would not reach a package whose profile the manifest overrides.
+    let strip = "-Cstrip=symbols".to_owned();
+    let flags = [remap(sources, "/terrane"), remap(&cargo_home, "/cargo"), strip];
     let c_flags = format!("-ffile-prefix-map={}=/cargo", cargo_home.display());
     command
         .env("CARGO_TARGET_DIR", place.build())
-        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         .env("CFLAGS", c_flags)
         .env("SOURCE_DATE_EPOCH", &place.epoch);
