@@ -57,6 +57,7 @@ pub(super) fn make(place: &Place) -> Made {
         ("debian/copyright", documents.join("copyright")),
         ("terrane@.service", tree.join("usr/lib/systemd/system/terrane@.service")),
         ("main.env", tree.join(&CONFFILE[1..])),
+        ("prometheus-rules.yml", documents.join("prometheus-rules.yml")),
     ] {
         copy(&root().join("packaging").join(from), &to)?;
     }
