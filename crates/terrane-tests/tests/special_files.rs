@@ -91,8 +91,10 @@ fn check(dir: &Path, name: &str, kind: WrongFileType) {
     let is_written = name == "LOCK" || name.ends_with(".log");
     let reader = Db::open_read_only(dir).map(drop);
     let opened = use_database(dir);
-    // Without `READERS`, readers try more often. A file that is only read may be a link.
-    if name == "READERS" || is_link && !is_written {
+    // Without `READERS`, readers try more often. The disk reserve is not needed. A file that is only read
+    // may be a link.
+    let is_optional = name == "READERS" || name.starts_with("RESERVE");
+    if is_optional || is_link && !is_written {
         return opened.unwrap_or_else(|error| panic!("{name} as {kind}: {error}"));
     }
     let error = opened.unwrap_err();

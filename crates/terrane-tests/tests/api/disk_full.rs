@@ -10,7 +10,7 @@ use terrane::{Background, Db, Error, ErrorKind};
 use crate::support::{DIR, in_memory, keys, small_design};
 
 /// Writes an entry as soon as the database accepts writes again.
-fn until_written(db: &Db, key: &str, value: &str) {
+pub(crate) fn until_written(db: &Db, key: &str, value: &str) {
     let since = Instant::now();
     while let Err(error) = db.put(key, value) {
         assert!(matches!(error, Error::DiskFull(_)), "{error}");

@@ -59,6 +59,7 @@ mod designs;
 mod destroy;
 mod direct_io;
 mod disk_full;
+mod disk_reserve;
 mod dropped_tables;
 mod durability;
 mod errors;

@@ -51,8 +51,9 @@ fn make() -> MemoryStorage {
 
 fn dump(storage: &MemoryStorage) -> String {
     let mut out = String::new();
-    // The lock file has no format.
-    for name in storage.list(Path::new(DIR)).unwrap().into_iter().filter(|name| name != "LOCK") {
+    // The lock file and the disk reserve have no format.
+    let has_format = |name: &String| name != "LOCK" && !name.starts_with("RESERVE");
+    for name in storage.list(Path::new(DIR)).unwrap().into_iter().filter(has_format) {
         let bytes = storage.read(&Path::new(DIR).join(&name)).unwrap();
         out.push_str(&format!("#### `{name}`, {} bytes\n\n```text\n", bytes.len()));
         let text = if name == "CURRENT" {

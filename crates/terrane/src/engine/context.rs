@@ -3,9 +3,11 @@
 //! | module | one line |
 //! |---|---|
 //! | `health` | whether the database accepts writes, and why not |
+//! | `reserve` | disk space that the database keeps for deletes |
 //! | `signals` | wakes the threads of a database, and stops them |
 
 mod health;
+mod reserve;
 mod signals;
 
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ use crate::files::table::TableEnvironment;
 use crate::options::{Background, Settings};
 
 pub(crate) use health::{BackgroundFailure, Health, JobKind};
+pub(crate) use reserve::{DiskReserve, MANIFEST_RESERVE, RESERVE, reserve_bytes};
 pub(crate) use signals::Signals;
 
 /// The environment of an open database: what the parts read, count and report to.
@@ -49,6 +52,7 @@ pub(crate) struct Context {
     pub(crate) ledger: Arc<MemoryLedger>,
     pub(crate) tables: Arc<TableEnvironment>,
     pub(crate) health: Health,
+    pub(crate) reserve: DiskReserve,
     pub(crate) events: Arc<EventLog>,
     /// Memory of flushed memtables, reused by the next ones.
     pub(crate) pool: Arc<Pool>,
@@ -59,6 +63,63 @@ impl Context {
     /// Returns true if the database has no threads and its callers do the background work.
     pub(crate) fn is_inline(&self) -> bool {
         self.background == Background::Inline
+    }
+
+    /// Fills the disk reserve. If the disk has no space for it, the database accepts only deletes.
+    pub(crate) fn fill_reserve(&self, bytes: u64) {
+        let is_short = self.reserve.fill(bytes);
+        self.health.set_short(is_short);
+    }
+
+    /// Releases the disk reserve if `error` is that of a full disk. From now on only deletes are accepted,
+    /// until the reserve can be filled again.
+    pub(crate) fn release_reserve(&self, error: &Error) {
+        if let Error::DiskFull(_) = error {
+            self.reserve.release(error);
+            self.health.set_short(true);
+            // A thread may find tables to drop.
+            self.signals.wake();
+        }
+    }
+
+    /// Runs an operation on the manifest or the log without which the database could not be opened. If a
+    /// full disk refuses it, runs it again with the space of the disk reserve.
+    pub(crate) fn with_reserve<T>(&self, mut operation: impl FnMut() -> Result<T>) -> Result<T> {
+        let is_filled = !self.reserve.is_released();
+        let mut result = operation();
+        if let Err(error @ Error::DiskFull(_)) = &result
+            && is_filled
+        {
+            self.release_reserve(error);
+            result = operation();
+        }
+        if let Err(Error::DiskFull(_)) = &result
+            && self.reserve.release_for_manifest()
+        {
+            result = operation();
+        }
+        result
+    }
+
+    /// Refuses a job that writes up to `bytes` bytes if the disk reserve is released and the disk has no
+    /// space for half of them: what the job drops or compresses may halve its output.
+    pub(crate) fn check_room(&self, bytes: u64) -> Result<()> {
+        if self.health.is_sound() { Ok(()) } else { self.reserve.check_room(bytes / 2) }
+    }
+
+    /// Refuses a write that needs space while the disk reserve cannot be filled.
+    pub(crate) fn check_space(&self) -> Result<()> {
+        if self.health.is_sound() {
+            return Ok(());
+        }
+        self.health.check_writable()?;
+        match self.reserve.shortage() {
+            Some(error) => Err(error),
+            None => {
+                self.health.set_short(false);
+                Ok(())
+            }
+        }
     }
 
     /// Returns true if the log has a separate directory.

@@ -8,6 +8,7 @@
 //! | `insert` | inserts operations into memtables |
 //! | `deferred` | delays for which a writer's thread waits by itself |
 //! | `delays` | the sleep that delayed writers owe |
+//! | `full_disk` | admits only deletes on a full disk |
 //! | `queue` | serializes writers in a queue, as in LevelDB |
 //! | `slow_down` | delays writers to lagging trees |
 //! | `with_lock` | writes that take the writer lock |
@@ -17,6 +18,7 @@
 mod commit;
 mod deferred;
 mod delays;
+mod full_disk;
 mod in_window;
 mod insert;
 mod queue;
@@ -38,6 +40,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
+use crate::engine::tree::ActiveMemtable;
 use crate::files::batch::Op;
 use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests, payload_at};
 use crate::options::WritePath;
@@ -149,7 +152,7 @@ impl Writer {
 
     /// Writes concurrently with other writers, in the steps that docs/ARCHITECTURE.md describes.
     fn write_concurrently(&self, write: Write<'_>, durability: Durability) -> Result<()> {
-        self.context.health.check_writable()?;
+        self.check_admitted(&write)?;
         let (operations, user_bytes) = write.check()?;
         if operations == 0 {
             return if durability == Durability::Sync { self.pipeline.sync_log() } else { Ok(()) };
@@ -170,7 +173,11 @@ impl Writer {
                 break self.log_with_lock(state, &write, &mut target, size, durability)?;
             }
         };
-        self.complete(logged, &target, size, durability)
+        self.complete(logged, &target, size, durability)?;
+        if !self.context.health.is_sound() {
+            self.free_space(&write);
+        }
+        Ok(())
     }
 
     /// Syncs and inserts a write that is in the log. Returns once it is visible.
@@ -265,7 +272,7 @@ impl Writer {
                     let within = op.encoded_len(tree.id) - value.len();
                     note_value(&state.active, op, first, payload_at(begin, within));
                 }
-                self.insert_one(&state.active.memtable, op, first, first)
+                self.insert_one(&state.active, op, (first, first), begin.is_some())
             }
             WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
@@ -283,7 +290,9 @@ impl Writer {
                         note_value(&state.active, &op, seq, payload_at(begin, within));
                     }
                     if !group.take(memtable, &op, seq) {
-                        needs_reclaim |= self.insert_one(memtable, &op, seq, first);
+                        let is_logged = begin.is_some();
+                        needs_reclaim |=
+                            self.insert_one(&state.active, &op, (seq, first), is_logged);
                     }
                 }
                 group.insert();
@@ -297,7 +306,17 @@ impl Writer {
     /// versions that no reader needs. Returns true if the key has hidden versions to reclaim once
     /// the batch is visible.
     #[inline]
-    fn insert_one(&self, memtable: &Memtable, op: &Op<'_>, seq: SeqNo, first: SeqNo) -> bool {
+    fn insert_one(
+        &self,
+        active: &ActiveMemtable,
+        op: &Op<'_>,
+        (seq, first): (SeqNo, SeqNo),
+        is_logged: bool,
+    ) -> bool {
+        if !is_logged && matches!(op, Op::DeleteRange { .. }) {
+            active.note_unlogged_range();
+        }
+        let memtable = &*active.memtable;
         let inserted = insert_one(memtable, op, seq, first, self.pipeline.readers());
         if memtable.front_level().is_some() {
             self.count_inserted(inserted);

@@ -65,7 +65,7 @@ pub(crate) struct Manifest {
 }
 
 /// The state read from disk.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RecoveredState {
     pub(crate) state: ManifestState,
     pub(crate) version: u64,

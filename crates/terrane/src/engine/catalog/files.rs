@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::Catalog;
 use crate::base::error::{Error, Result};
-use crate::engine::context::Context;
+use crate::engine::context::{Context, reserve_bytes};
 use crate::files::table::{TableEnvironment, TableFileId};
 use crate::files::value_pointer::ValueFileName;
 use crate::files::wal::segment_file_number;
@@ -96,6 +96,16 @@ impl Catalog {
             self.context.signals.wake();
         }
         Ok(())
+    }
+
+    /// Returns the length of the disk reserve that suits the database, whose manifest has
+    /// `manifest_bytes` bytes.
+    pub(crate) fn reserve_bytes(&self, manifest_bytes: u64) -> Result<u64> {
+        let state = self.manifest_state()?;
+        let tables = state.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
+        let table_bytes = tables.map(|table| table.info.size_bytes).sum();
+        let segment_bytes = self.context.settings.log_segment_bytes();
+        Ok(reserve_bytes(table_bytes, manifest_bytes, segment_bytes))
     }
 
     /// Returns the next file that the flush thread is to remove.

@@ -164,7 +164,7 @@ impl Catalog {
             changes.push(Change::LogDurable(synced));
         }
         let before = manifest.bytes_written();
-        let committed = manifest.commit(changes);
+        let committed = self.context.with_reserve(|| manifest.commit(changes.clone()));
         let written = manifest.bytes_written() - before;
         self.context.counters.add(Counter::ManifestBytesWritten, written);
         match committed {

@@ -13,7 +13,8 @@ pub(crate) struct Health {
     /// The process that opened the database. In a child, every check fails without a lock, because
     /// another thread may have held it when the process forked.
     owner: Owner,
-    /// Whether the database is closed, read-only or failed; only then do checks lock `state`.
+    /// Whether the database is closed, read-only, failed, or without its disk reserve; only then do checks
+    /// lock `state`.
     /// Acquire loads pair with the release store in `update`, so a thread that sees the flag also
     /// sees `state` as it was at the store.
     is_impaired: AtomicBool,
@@ -27,6 +28,8 @@ pub(crate) struct Health {
 struct State {
     is_closed: bool,
     is_read_only: bool,
+    /// The disk reserve is released.
+    is_short: bool,
     /// The final failure: a failed sync, a lost lock or log, or background work that cannot continue.
     failure: Option<Error>,
     /// Failures of background work that is retried, by kind.
@@ -80,7 +83,8 @@ impl Health {
     fn update(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
-        let impaired = state.is_closed || state.is_read_only || state.failure.is_some();
+        let impaired =
+            state.is_closed || state.is_read_only || state.is_short || state.failure.is_some();
         self.is_impaired.store(impaired, Ordering::Release);
     }
 
@@ -96,9 +100,15 @@ impl Health {
         if self.is_of_this_process() { Ok(()) } else { Err(Error::Forked) }
     }
 
+    /// Returns true if the database accepts all writes.
     #[inline]
-    fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         !self.is_impaired.load(Ordering::Acquire) && self.is_of_this_process()
+    }
+
+    /// Sets whether the disk reserve is released.
+    pub(super) fn set_short(&self, is_short: bool) {
+        self.update(|state| state.is_short = is_short);
     }
 
     /// Returns an error if the database accepts no writes.

@@ -207,6 +207,8 @@ impl Compactor {
         if let Err(error) = soundness::check(shape, compaction) {
             return Err(Error::internal(format!("unsound compaction {compaction}: {error}")));
         }
+        let cost = CompactionCost::of(compaction, shape);
+        self.context.check_room(cost.bytes_rewritten)?;
         let mut paths = Vec::new();
         let mut outcome = CompactionResult::default();
         let mut pacer =
@@ -221,7 +223,6 @@ impl Compactor {
         let done = self.process_groups(&mut pacer, &version, inputs, &mut outcome, &mut paths);
         let merging = laps.lap() + outcome.helpers_cpu;
         let CompactionResult { consumed, tables, value_files, read_bytes, .. } = &outcome;
-        let cost = CompactionCost::of(compaction, shape);
         let read_bytes = *read_bytes;
         let summary =
             JobSummary { tree, compaction, cost, consumed, tables, value_files, read_bytes, start };

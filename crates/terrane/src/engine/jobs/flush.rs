@@ -193,6 +193,7 @@ impl Flusher {
             })
         });
         let result = self.flush(tree, &immutable, FlushPace::Budget);
+        result.as_ref().err().into_iter().for_each(|error| self.context.release_reserve(error));
         if is_retried && result.is_err() {
             return result.map(drop);
         }
@@ -215,6 +216,9 @@ impl Flusher {
             failure,
         });
         result?;
+        if !self.context.reserve.is_sized() {
+            self.context.fill_reserve(self.catalog.reserve_bytes(0)?);
+        }
         self.context.counters.add(Counter::Flushes, 1);
         self.context.counters.add(Counter::FlushMicros, took_micros);
         self.context.counters.durations.note(Timed::Flush, took);
@@ -247,6 +251,7 @@ impl Flusher {
             self.install(tree, immutable, FlushEdit::default())?;
             return Ok(FlushResult::default());
         }
+        self.context.check_room(immutable.memtable.filled_bytes() as u64)?;
         let start = Instant::now();
         // Sorts the entries of an unordered memtable in this thread, so that no writer has to.
         immutable.memtable.freeze();

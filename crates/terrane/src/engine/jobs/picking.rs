@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_memtable::Fragment;
 use terrane_policy::forecast::CompactionCost;
 use terrane_policy::refilled;
 use terrane_policy::{
@@ -17,6 +18,7 @@ use crate::base::error::{Error, Result};
 use crate::base::types::SeqNo;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
+use crate::engine::merge::covered;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{DroppableTables, Tree, TreeJobs};
 use crate::engine::version::Version;
@@ -193,6 +195,44 @@ impl Picker {
         })
     }
 
+    /// Returns the tables of a tree that range tombstones in its memtables, with sequence numbers up to
+    /// `visible`, cover, and registers them in the tree's jobs. Leaves out memtables with tombstones that
+    /// are not in the log: a crash could lose the tombstone after the tables are gone.
+    pub(super) fn claim_covered_by_memtables(&self, tree: &Tree, visible: SeqNo) -> Vec<TableId> {
+        let mut jobs = tree.jobs();
+        // Loaded with the lock: no job that changes the version is unregistered meanwhile.
+        let state = tree.state();
+        let active = (&state.active.memtable, state.active.has_unlogged_range());
+        let immutables = state.immutables.iter();
+        let immutables = immutables.map(|one| (&one.memtable, one.has_unlogged_range()));
+        let is_visible =
+            |seqs: &[SeqNo]| seqs.iter().copied().filter(|seq| *seq <= visible).collect();
+        let fragments: Vec<Vec<Fragment>> = [active]
+            .into_iter()
+            .chain(immutables)
+            .filter(|(_, has_unlogged)| !has_unlogged)
+            .map(|(memtable, _)| memtable.range_tombstones())
+            .filter(|tombstones| !tombstones.is_empty())
+            .map(|tombstones| tombstones.fragments_of(is_visible))
+            .collect();
+        if fragments.is_empty() {
+            return Vec::new();
+        }
+        let sets: Vec<Vec<&Fragment>> = fragments.iter().map(|set| set.iter().collect()).collect();
+        let snapshots = self.pipeline.snapshots_awaiting_release();
+        let tables = state.version.shape().levels.iter().flat_map(|level| &level.runs);
+        let covered = tables.flat_map(|run| &run.tables).filter_map(|table| covered(&sets, table));
+        let due: Vec<TableId> = covered
+            .filter(|table| table.is_unseen(&snapshots) && is_free(&jobs, table.id))
+            .map(|table| table.id)
+            .collect();
+        if !due.is_empty() {
+            jobs.dropping.extend(&due);
+            self.context.signals.begin_job();
+        }
+        due
+    }
+
     /// Returns the time until all values of a table expire and the table can be dropped. Ignores
     /// tables whose values have already expired, because a snapshot keeps them.
     pub(super) fn time_to_drop(&self) -> Option<Duration> {
@@ -219,15 +259,10 @@ impl Picker {
         }
         let snapshots = self.pipeline.snapshots_awaiting_release();
         let expired_micros = self.pipeline.snapshot_clock().oldest_or_now();
-        let is_free = |id| {
-            !jobs.dropping.contains(&id)
-                && !jobs.unreadable.contains_key(&id)
-                && !jobs.running().any(|job| job.takes(id))
-        };
         let covered = covered.iter().filter(|table| table.is_unseen(&snapshots));
         let expired = expiring.iter().filter(|table| table.from_micros <= expired_micros);
         let due = covered.map(|table| table.id).chain(expired.map(|table| table.id));
-        let mut due: Vec<_> = due.filter(|&id| is_free(id)).collect();
+        let mut due: Vec<_> = due.filter(|&id| is_free(jobs, id)).collect();
         due.sort_unstable();
         due.dedup();
         due
@@ -252,4 +287,11 @@ impl Picker {
         let damage = self.wanted_compaction(tree, &jobs).and_then(|wanted| jobs.damage_to(&wanted));
         damage.or_else(|| jobs.unreadable.values().next().cloned())
     }
+}
+
+/// Returns true if a table can be dropped: it is readable, and no job takes or drops it.
+fn is_free(jobs: &TreeJobs, id: TableId) -> bool {
+    !jobs.dropping.contains(&id)
+        && !jobs.unreadable.contains_key(&id)
+        && !jobs.running().any(|job| job.takes(id))
 }

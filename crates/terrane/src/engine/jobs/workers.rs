@@ -9,6 +9,7 @@
 //! | `delete_age` | replaces memtables so that deletes are persistent in time |
 //! | `memtable_switch` | switches to another kind of memtable if the current one does not suit the operations |
 //! | `outcome` | how a failed job affects the database |
+//! | `full_disk` | frees space on a full disk |
 //! | `flush_thread`, `compaction_thread`, `drain_thread` | the loops of the threads |
 //! | `threads` | starts and ends threads |
 //! | `ingesting` | adds the tables of an ingest to a tree |
@@ -21,6 +22,7 @@ mod compaction_thread;
 mod delete_age;
 mod drain_thread;
 mod flush_thread;
+mod full_disk;
 mod ingesting;
 mod memtable_switch;
 mod outcome;

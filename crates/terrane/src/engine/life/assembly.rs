@@ -15,7 +15,7 @@ use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::Counters;
 use crate::base::types::{KeyspaceId, Lsn};
 use crate::engine::catalog::{Catalog, Trees, discard_table};
-use crate::engine::context::{Context, Health, Signals};
+use crate::engine::context::{Context, DiskReserve, Health, Signals};
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::read::Reader;
@@ -174,6 +174,8 @@ fn context(
         log_dir: places.log_dir.to_owned(),
         background: components.background,
         kept_boot: places.storage.boot_id().filter(|_| !components.is_after_power_loss),
+        reserve: DiskReserve::in_dir(places.storage, places.dir)
+            .with_background(components.background),
         storage: Arc::clone(places.storage),
         clock: components.clock,
         merge_operators: components.merge_operators,

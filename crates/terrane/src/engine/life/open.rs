@@ -14,10 +14,11 @@ use crate::base::error::{Error, IoFailure, Result};
 use crate::base::event::{Event, EventLog};
 use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
+use crate::engine::context::DiskReserve;
 use crate::engine::jobs::report_inactive_filter;
 use crate::files::consistency;
 use crate::files::manifest::{
-    self, Change, FileManifest, Manifest, ManifestState, ValueFileRecord,
+    self, Change, FileManifest, Manifest, ManifestState, RecoveredState, ValueFileRecord,
 };
 use crate::files::storage::{DirectoryLock, HeldDir, Lock, Storage, hold_dir, sync_ancestors};
 use crate::files::table::check_compression;
@@ -67,15 +68,15 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     // counts as the first one.
     let changes = changes.chain(begins.then_some(Change::ChangesFrom(UNKNOWN)));
     let changes: Vec<Change> = changes.chain(settled_files(&found.state)).collect();
-    let store = FileManifest::new(Arc::clone(&storage), dir, found.version)?;
-    let store = store.with_lock(lock.clone());
-    let manifest = Manifest::begin(found, &changes, Box::new(store))?;
+    let (manifest, shortage) = begin_manifest(&storage, dir, &lock, &found, &changes)?;
     let state = manifest.state().clone();
     let places = Places { storage: &storage, dir, log_dir: &log_home.dir };
     let parts = Engine::assemble(options, settings, places, &state, Some(manifest), Some(lock))?;
     parts.catalog.update_access_counting();
+    shortage.iter().for_each(|error| parts.context.release_reserve(error));
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
+    fill_reserve(&parts, loaded.path.as_deref())?;
     // The block cache gets all memory that the replayed entries have left.
     parts.catalog.resize_cache();
     for event in changed_options {
@@ -114,6 +115,43 @@ pub(super) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<HeldDir> {
         ErrorKind::NotFound => missing(dir),
         _ => Error::io("open", dir, error),
     })
+}
+
+/// Fills the disk reserve of a database whose manifest was read. A new one gets its reserve with its first
+/// table.
+fn fill_reserve(parts: &Engine, manifest: Option<&Path>) -> Result<()> {
+    if let Some(manifest) = manifest {
+        let manifest_bytes = parts.context.storage.len(manifest).unwrap_or(0);
+        parts.context.fill_reserve(parts.catalog.reserve_bytes(manifest_bytes)?);
+    }
+    Ok(())
+}
+
+/// Begins the manifest of this opening. On a full disk, gives it the space of the disk reserve, and also
+/// returns the error of the disk: a database that could not be opened could not be freed of data.
+fn begin_manifest(
+    storage: &Arc<dyn Storage>,
+    dir: &Path,
+    lock: &DirectoryLock,
+    found: &RecoveredState,
+    changes: &[Change],
+) -> Result<(Manifest, Option<Error>)> {
+    let begin = || {
+        let store = FileManifest::new(Arc::clone(storage), dir, found.version)?;
+        let store = store.with_lock(lock.clone());
+        Manifest::begin(found.clone(), changes, Box::new(store))
+    };
+    let reserve = DiskReserve::in_dir(storage, dir);
+    let mut begun = begin();
+    let Err(error @ Error::DiskFull(_)) = &begun else { return Ok((begun?, None)) };
+    let error = error.clone();
+    if reserve.release(&error) {
+        begun = begin();
+    }
+    if matches!(begun, Err(Error::DiskFull(_))) && reserve.release_for_manifest() {
+        begun = begin();
+    }
+    Ok((begun?, Some(error)))
 }
 
 /// Returns the earliest position for readers of changes, if the previous opening kept the log for

@@ -27,7 +27,7 @@ impl Engine {
         opened.replayed_batches = replayed.batches;
         opened.dropped_records = replayed.dropped_records;
         unused.extend(replayed.passed.iter().map(|file| file.path.clone()));
-        let environment = LogEnvironment {
+        let environment = || LogEnvironment {
             storage: Arc::clone(&context.storage),
             clock: Arc::clone(&context.clock),
             counters: Arc::clone(&context.counters),
@@ -50,7 +50,10 @@ impl Engine {
         let flushed = state.keyspaces.values().map(|keyspace| keyspace.flushed).max();
         let flushed = flushed.unwrap_or_default();
         let sync = self.pipeline.log_sync();
-        let log = LogWriter::begin(environment, config, sync, &replayed, newest_segment, flushed)?;
+        let log = context.with_reserve(|| {
+            let sync = Arc::clone(&sync);
+            LogWriter::begin(environment(), config, sync, &replayed, newest_segment, flushed)
+        })?;
         let segment = log.segment();
         let begins = config.retention.is_some() && config.retained_from.is_none();
         let changes_from = begins.then(|| Change::ChangesFrom(log.changes_from()));
@@ -132,7 +135,7 @@ impl Engine {
                         self.sync_replayed()?;
                     }
                     self.replace_replayed(tree, lsn, last_seq);
-                    self.jobs.flusher.flush_oldest(tree)?;
+                    self.flush_replayed(tree)?;
                 }
             }
             let next = check.visit(&batch, |keyspace, seq, op| {
@@ -154,6 +157,21 @@ impl Engine {
         self.pipeline.set_visible(last_seq);
         self.note_values();
         Ok((replayed, last_seq))
+    }
+
+    /// Flushes the oldest memtable of a tree. On a full disk it stays in memory, because a database that
+    /// could not be opened could not be freed of data.
+    fn flush_replayed(&self, tree: &Arc<Tree>) -> Result<()> {
+        let is_filled = !self.context.reserve.is_released();
+        let mut flushed = self.jobs.flusher.flush_oldest(tree);
+        // The failure has released the reserve.
+        if matches!(flushed, Err(Error::DiskFull(_))) && is_filled {
+            flushed = self.jobs.flusher.flush_oldest(tree);
+        }
+        match flushed {
+            Err(Error::DiskFull(_)) => Ok(()),
+            flushed => flushed,
+        }
     }
 
     /// Makes memtables to which nothing was replayed note the places of values from now on.

@@ -1,7 +1,7 @@
 //! The state of a tree that readers see, and its memtables.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use terrane_memtable::{Memtable, Padded};
@@ -29,6 +29,9 @@ pub(crate) struct ActiveMemtable {
     logged_values: Option<Arc<LoggedValueRefs>>,
     /// When its first entry was written, in microseconds since the Unix epoch; 0 while unknown.
     since_micros: AtomicU64,
+    /// Whether a range tombstone of the memtable is not in the log. Shared, because a write may still
+    /// insert its operations after the memtable became immutable.
+    has_unlogged_range: Arc<AtomicBool>,
     /// The bytes that threads can write before the memtable must be measured again.
     space: [Padded<AtomicI64>; SHARES],
 }
@@ -36,7 +39,8 @@ pub(crate) struct ActiveMemtable {
 impl ActiveMemtable {
     pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
         let space = std::array::from_fn(|_| Padded::default());
-        Self { memtable, begins, logged_values: None, since_micros: AtomicU64::new(0), space }
+        let (since_micros, has_unlogged_range) = (AtomicU64::new(0), Arc::default());
+        Self { memtable, begins, logged_values: None, since_micros, has_unlogged_range, space }
     }
 
     /// Makes the memtable, which must be empty, note the places of values of at least `threshold`
@@ -76,6 +80,17 @@ impl ActiveMemtable {
         self.share().store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
     }
 
+    /// Notes that a range tombstone will be inserted that is not in the log.
+    pub(crate) fn note_unlogged_range(&self) {
+        // Relaxed: who may act on the tombstone reads a sequence number that is visible after it.
+        self.has_unlogged_range.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if a visible range tombstone may be lost in a crash, although the log is synced.
+    pub(crate) fn has_unlogged_range(&self) -> bool {
+        self.has_unlogged_range.load(Ordering::Relaxed)
+    }
+
     /// Returns the time at which the first entry was written, or `None` while it is unknown.
     pub(crate) fn since_micros(&self) -> Option<u64> {
         // Relaxed: a stale value only delays a flush until the next check.
@@ -109,6 +124,8 @@ pub(crate) struct ImmutableMemtable {
     pub(crate) last_seq: SeqNo,
     /// When its first entry was written, in microseconds since the Unix epoch, if noted.
     pub(crate) since_micros: Option<u64>,
+    /// Whether a range tombstone of the memtable is not in the log.
+    has_unlogged_range: Arc<AtomicBool>,
     /// Why the memtable is flushed.
     pub(crate) reason: FlushReason,
 }
@@ -131,8 +148,14 @@ impl ImmutableMemtable {
             logged_values,
             last_seq,
             since_micros,
+            has_unlogged_range: Arc::clone(&active.has_unlogged_range),
             reason,
         }
+    }
+
+    /// Returns true if a visible range tombstone may be lost in a crash, although the log is synced.
+    pub(crate) fn has_unlogged_range(&self) -> bool {
+        self.has_unlogged_range.load(Ordering::Relaxed)
     }
 }
 

@@ -61,8 +61,8 @@ impl Writer {
         durability: Durability,
         condition: &dyn CommitCondition,
     ) -> Result<Commit> {
-        self.context.health.check_writable()?;
         let write = Write::Batch(batch);
+        self.check_admitted(&write)?;
         let (operations, user_bytes) = write.check()?;
         let mut target = WriteTarget::new(write);
         let size = WriteSize { operations, user_bytes };

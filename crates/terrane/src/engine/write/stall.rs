@@ -29,8 +29,8 @@ const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
 const OVERWRITTEN_SHARE_MIN: u64 = 128;
 
 /// A tree that stops writers, and the reason.
-struct Stop {
-    tree: Arc<Tree>,
+pub(super) struct Stop {
+    pub(super) tree: Arc<Tree>,
     pressure: Pressure,
 }
 
@@ -52,8 +52,14 @@ impl Writer {
                 // The job that would make space may be waiting for the listener that is writing.
                 break;
             }
+            if self.passes_stop(&target.write(), &stop) {
+                break;
+            }
             stalled_since.get_or_insert_with(Instant::now);
-            state = self.stall(state, &stop)?;
+            state = match self.stall(state, &stop) {
+                Err(error) if self.goes_on(&target.write(), &stop, &error) => self.pipeline.lock(),
+                stalled => stalled?,
+            };
             self.context.health.check_writable()?;
         }
         if let Some(since) = stalled_since {

@@ -47,6 +47,18 @@ impl Write<'_> {
         })
     }
 
+    /// Returns true if the write only deletes, so that it is accepted on a full disk.
+    #[cold]
+    pub(super) fn frees_space(&self) -> bool {
+        let deletes = |op: &Op<'_>| matches!(op, Op::Delete { .. } | Op::DeleteRange { .. });
+        match self {
+            Self::One(_, op) => deletes(op),
+            Self::Batch(batch) => batch
+                .checked()
+                .is_ok_and(|encoded| Ops::new(encoded).flatten().all(|(_, op)| deletes(&op))),
+        }
+    }
+
     /// Returns the keys that the write changes.
     pub(super) fn keys(&self) -> Result<Vec<WrittenKeys>> {
         Ok(match self {
@@ -120,6 +132,14 @@ impl<'a> WriteTarget<'a> {
             && let Some(front) = state.active.memtable.front_level()
         {
             front.prefetch_version(key);
+        }
+    }
+
+    /// Returns the write.
+    pub(super) fn write(&self) -> Write<'a> {
+        match *self {
+            Self::One { op, tree, .. } => Write::One(tree, op),
+            Self::Batch { batch, .. } => Write::Batch(batch),
         }
     }
 

@@ -6,7 +6,7 @@ use super::target::WriteTarget;
 use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
 use crate::base::durability::Durability;
 use crate::base::error::{Error, Result};
-use crate::base::types::{Lsn, MAX_SEQ, SeqNo};
+use crate::base::types::{Lsn, MAX_SEQ};
 use crate::engine::pipeline::{Pipeline, PipelineState};
 use crate::files::wal::{LogWriter, RecordOps};
 
@@ -85,7 +85,7 @@ impl Writer {
             false => (None, None),
             true => {
                 let is_synced = durability == Durability::Sync;
-                let appended = append(state.log.as_mut(), write, first, is_synced);
+                let appended = self.append(state, write, first, is_synced);
                 let end = appended.inspect_err(|error| self.pipeline.check_log(error))?;
                 // The memory that was prefetched before the append has arrived by now. An earlier
                 // use would wait for it with the lock held.
@@ -108,17 +108,4 @@ impl Writer {
 /// Returns where the record that ends at `end` begins.
 fn record_begin(end: Lsn, record: &RecordOps<'_>) -> Option<Lsn> {
     end.0.checked_sub(record.bytes()).map(Lsn)
-}
-
-fn append(
-    log: Option<&mut LogWriter>,
-    write: &Write<'_>,
-    first: SeqNo,
-    is_synced: bool,
-) -> Result<Lsn> {
-    let Some(log) = log else { return Err(Error::ReadOnly) };
-    match write {
-        Write::One(tree, op) => log.append_one(first, tree.id, op, is_synced),
-        Write::Batch(batch) => log.append(first, &[batch.checked()?], is_synced),
-    }
 }

@@ -41,6 +41,17 @@ impl LogWriter {
         refusal.map_or(Ok(()), Refusal::check)
     }
 
+    /// Sets whether the disk is full: new segments are then short, and none is created in advance or kept
+    /// for reuse.
+    pub(crate) fn set_short(&mut self, is_short: bool) {
+        if is_short && !self.is_short {
+            // A short segment may fit where the refused one did not.
+            self.refusal = None;
+            self.free_segments_max = 0;
+        }
+        self.is_short = is_short;
+    }
+
     /// Notes that a new file could not be created, if the disk was full.
     pub(super) fn note_refusal(&mut self, error: &Error) {
         self.refusal = Refusal::of(error).or(self.refusal.take());
@@ -52,8 +63,9 @@ impl LogWriter {
         let is_half_full = self.current.offset > self.current.len / 2;
         let is_usual = self.current.len.saturating_mul(GROWTH) >= self.config.segment_bytes;
         let is_coming = self.is_creating_segment || self.being_cleaned > 0;
-        let is_resting =
-            self.current.offset < self.creation_retry_at || self.check_refusal().is_err();
+        let is_resting = self.is_short
+            || self.current.offset < self.creation_retry_at
+            || self.check_refusal().is_err();
         if !self.free_segments.is_empty() || is_coming || is_resting || !is_half_full || !is_usual {
             return None;
         }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::format::{HEADER_BYTES, RecordKind, record_bytes};
 use super::requests::{EndedSegment, HeaderSync};
 use super::segment::{ChainLink, CurrentSegment, FreeSegment, begin, create_file};
-use super::writer::{FIRST_SEGMENT_BYTES, FREE_SEGMENTS_MAX, FullSegment, GROWTH, LogWriter};
+use super::writer::{
+    FIRST_SEGMENT_BYTES, FREE_SEGMENTS_MAX, FullSegment, GROWTH, LogWriter, SHORT_SEGMENT_BYTES,
+};
 use crate::base::error::Result;
 use crate::base::types::Lsn;
 
@@ -48,13 +50,15 @@ impl LogWriter {
     pub(super) fn next_len(&self, ending: Ending) -> u64 {
         let CurrentSegment { len, offset, .. } = self.current;
         let len = match ending {
+            _ if self.is_short => SHORT_SEGMENT_BYTES,
             Ending::Full => len.saturating_mul(GROWTH),
             // Few records arrived before the segment aged, so the next one may be shorter.
             Ending::Aged if offset < len / GROWTH => len / GROWTH,
             Ending::Aged => len,
             Ending::Idle => FIRST_SEGMENT_BYTES,
         };
-        len.max(FIRST_SEGMENT_BYTES).min(self.config.segment_bytes)
+        let least = if self.is_short { SHORT_SEGMENT_BYTES } else { FIRST_SEGMENT_BYTES };
+        len.max(least).min(self.config.segment_bytes)
     }
 
     /// Ends the current segment and begins another with `room` bytes for records.
@@ -118,7 +122,8 @@ impl LogWriter {
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
         self.creation_retry_at = 0;
         self.refusal = None;
-        self.free_segments_max = if ending == Ending::Idle { 0 } else { FREE_SEGMENTS_MAX };
+        let keeps_none = ending == Ending::Idle || self.is_short;
+        self.free_segments_max = if keeps_none { 0 } else { FREE_SEGMENTS_MAX };
         self.replace_current(next);
         Ok(())
     }

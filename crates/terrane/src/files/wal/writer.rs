@@ -16,7 +16,7 @@ use crate::base::clock::Clock;
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counters;
 use crate::base::types::Lsn;
-use crate::files::storage::{DirectoryLock, Storage};
+use crate::files::storage::{DirectoryLock, Segment, Storage};
 
 /// Settings of the log.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +44,9 @@ pub(super) const GROWTH: u64 = 4;
 /// The length of a log's first segment if segments are retained. It is shorter because every opening
 /// begins a segment.
 const FIRST_KEPT_SEGMENT_BYTES: u64 = 64 << 10;
+
+/// The length of a segment while the disk is full, for hundreds of deletes.
+pub(super) const SHORT_SEGMENT_BYTES: u64 = 16 << 10;
 
 /// The maximum number of free segments.
 pub(super) const FREE_SEGMENTS_MAX: usize = 2;
@@ -97,6 +100,8 @@ pub(crate) struct LogWriter {
     pub(super) is_creating_segment: bool,
     /// The offset in the current segment from which a free segment is due again after a failure.
     pub(super) creation_retry_at: u64,
+    /// True if new segments are as short as possible, because the disk is full.
+    pub(super) is_short: bool,
     /// The last refusal of a new file by a full disk, until a segment begins or is freed.
     pub(super) refusal: Option<Refusal>,
     pub(super) next_file: u64,
@@ -165,6 +170,23 @@ fn ended_segments(
     Ok((full, retained))
 }
 
+/// Creates the file of the first segment. On a full disk it is short, so that something can be deleted.
+fn create_first(
+    environment: &LogEnvironment,
+    config: LogConfig,
+    number: u64,
+) -> Result<(PathBuf, Box<dyn Segment>)> {
+    let len = match config.retention {
+        None => FIRST_SEGMENT_BYTES,
+        Some(_) => FIRST_KEPT_SEGMENT_BYTES,
+    };
+    let len = len.min(config.segment_bytes);
+    create_file(environment, number, len).or_else(|error| match error {
+        Error::DiskFull(_) => create_file(environment, number, SHORT_SEGMENT_BYTES.min(len)),
+        error => Err(error),
+    })
+}
+
 /// Makes a file that receives no more records durable.
 fn sync_file(storage: &dyn Storage, path: &Path) -> Result<()> {
     let segment = storage.open_segment(path).map_err(|error| Error::io("open", path, error))?;
@@ -198,12 +220,7 @@ impl LogWriter {
             previous_end: replayed.last_end,
             base: replayed.end.max(flushed),
         };
-        let len = match config.retention {
-            None => FIRST_SEGMENT_BYTES,
-            Some(_) => FIRST_KEPT_SEGMENT_BYTES,
-        };
-        let len = len.min(config.segment_bytes);
-        let (path, segment) = create_file(&environment, next_file, len)?;
+        let (path, segment) = create_first(&environment, config, next_file)?;
         // The note is written only if the records were synced here. If closing the log failed to
         // sync its last record, that record may still be lost.
         let durable = if needs_sync { place.base } else { Lsn(0) };
@@ -234,6 +251,7 @@ impl LogWriter {
             pins: 0,
             is_creating_segment: false,
             creation_retry_at: 0,
+            is_short: false,
             refusal: None,
             next_file: next_file + 1,
             newest_segment: place.segment,

@@ -32,6 +32,7 @@ impl Jobs {
                 self.rotate_aged_memtables();
                 self.catalog.release_expired_log();
                 self.switch_memtables();
+                self.free_space();
             }
             match self.flusher.pick() {
                 Some(tree) => {

@@ -65,7 +65,7 @@ enum Attempt {
 impl Jobs {
     /// Begins an ingest into a tree.
     pub(crate) fn begin_ingest(&self, tree: &Arc<Tree>) -> Result<IngestTables> {
-        self.context.health.check_writable()?;
+        self.context.check_space()?;
         check_exists(tree)?;
         if discards(&tree.design()) {
             let found = "flush=discard, which keeps no tables";
@@ -79,7 +79,7 @@ impl Jobs {
     pub(crate) fn commit_ingest(&self, mut ingest: IngestTables) -> Result<()> {
         let _guard = PanicGuard::of_caller(&self.context, &self.catalog);
         let _caller = self.context.signals.enter_caller();
-        self.context.health.check_writable()?;
+        self.context.check_space()?;
         ingest.finish()?;
         if ingest.tables.is_empty() {
             return Ok(());
