@@ -81,6 +81,8 @@ class Metrics:
     """Bytes written by compactions."""
     collections: int
     """Collections of value files, which also count as compactions."""
+    joins: int
+    """Joins of small tables of the last level, which also count as compactions."""
     value_bytes_relocated: int
     """Bytes of value files written by compactions, mostly for relocated values. They are part of
     `compaction_bytes_written`."""

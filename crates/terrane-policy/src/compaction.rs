@@ -115,13 +115,16 @@ impl Compaction {
     /// A group of a single table moves unchanged, unless it holds tombstones and no older table can hold
     /// keys that they delete: then it is rewritten to drop them. A table with pointers to relocated
     /// values is also rewritten. If the compaction must pass every value to a filter, even tables that
-    /// would stay in their run are rewritten.
+    /// would stay in their run are rewritten. A join of small tables is one group.
     pub fn groups(&self, shape: &TreeShape) -> Vec<InputGroup> {
         let mut tables: Vec<(&Arc<TableInfo>, bool)> = Vec::new();
         for input in &self.inputs {
             let in_place = input.level == self.output.level
                 && self.output.placement == Placement::Join(input.run);
             tables.extend(input.tables.iter().map(|table| (table, in_place)));
+        }
+        if self.reason.joins() {
+            return vec![InputGroup::Merge(self.tables().cloned().collect())];
         }
         tables.sort_by(|a, b| a.0.range.start.cmp(&b.0.range.start));
         let mut groups = Vec::new();

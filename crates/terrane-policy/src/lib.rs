@@ -76,7 +76,9 @@ pub use expiring::{ExpiringTable, expiring_tables};
 pub use flush::{FlushPlan, NewRunReason};
 pub use forecast::{Amplification, Forecast, forecast};
 pub use key_range::KeyRange;
-pub use pick::{Cursors, PickContext, manual, manual_collection, next_due_micros, pick, refilled};
+pub use pick::{
+    Cursors, PickContext, manual, manual_collection, manual_join, next_due_micros, pick, refilled,
+};
 pub use scheduler::{ScheduledMerge, Scheduler, Turns, allocate};
 pub use shape::{
     AddedTable, Expiry, Level, Run, RunId, SeqNo, SettledValues, ShapeEdit, TableId, TableInfo,

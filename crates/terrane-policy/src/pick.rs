@@ -22,12 +22,15 @@
 //!
 //! Under a local limit, merges into a level at its limit wait; see `deferred_by_limit`.
 //!
+//! If nothing else is due, small adjacent tables of the last level are joined; see `small`.
+//!
 //! Merges also relocate values of files with much garbage. If no compaction can run, or dead values are
 //! overdue, a separate job may collect such files; see `collect`.
 //!
 //! Property tests check two properties. Every compaction passes [`crate::soundness::check`]. From any
 //! shape, the tree settles after finitely many compactions, because each compaction moves data down or
-//! leaves fewer runs, fewer tombstones, younger tables or fewer values in files with garbage.
+//! leaves fewer runs, fewer tombstones, younger tables, fewer values in files with garbage or fewer
+//! small tables.
 
 mod assemble;
 mod candidate;
@@ -42,6 +45,7 @@ mod marked;
 mod movement;
 mod refill;
 mod sized;
+mod small;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -52,6 +56,7 @@ pub(crate) use context::is_free;
 pub use cursors::Cursors;
 pub use due::next_due_micros;
 pub use refill::refilled;
+pub use small::manual_join;
 
 use crate::compaction::{Compaction, Reason};
 use crate::key_range::KeyRange;
@@ -84,6 +89,7 @@ pub fn pick(input: &PickContext<'_>) -> Option<Compaction> {
         .or_else(|| collect::overdue_job(input))
         .or_else(|| first_of(&candidates[promised..]))
         .or_else(|| collect::pick(input))
+        .or_else(|| small::pick(input))
 }
 
 /// Returns the level whose shape alone makes a compaction due, regardless of time.

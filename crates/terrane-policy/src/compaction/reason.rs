@@ -82,6 +82,13 @@ pub enum Reason {
         /// True if tables that would stay in place are also rewritten, for a compaction filter.
         rewrites: bool,
     },
+    /// Adjacent tables of the last level are small.
+    Join {
+        /// The level.
+        level: usize,
+        /// The number of tables that are joined.
+        tables: u64,
+    },
     /// A flush merges with level 0; see [`crate::flush`].
     Flush,
     /// Live values of files with much garbage are copied to new files.
@@ -122,6 +129,7 @@ impl Reason {
             | Self::Passing { .. }
             | Self::Repair { .. }
             | Self::Stall { .. }
+            | Self::Join { .. }
             | Self::Flush
             | Self::Collection { .. } => false,
             Self::Triggered { trigger, .. } => trigger.info().drops_tombstones,
@@ -131,6 +139,11 @@ impl Reason {
     /// Returns true if tables that would otherwise stay where they are must be rewritten.
     pub(super) fn rewrites(self) -> bool {
         matches!(self, Self::Manual { rewrites: true, .. })
+    }
+
+    /// Returns true if tables that share no keys are merged as well.
+    pub(super) fn joins(self) -> bool {
+        matches!(self, Self::Join { .. })
     }
 
     /// Returns the reason with the rule that chose the table.
@@ -193,6 +206,9 @@ impl fmt::Display for Reason {
             }
             Self::Manual { level, .. } => {
                 write!(f, "manual: level {level} is compacted on request")
+            }
+            Self::Join { level, tables } => {
+                write!(f, "join: {tables} adjacent tables of level {level} are small")
             }
             Self::Flush => f.write_str("flush: the memtable is merged with level 0"),
             Self::Collection { file, cause, measured, threshold } => {

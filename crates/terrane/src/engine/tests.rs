@@ -1,5 +1,7 @@
 //! Tests of states between two steps of the engine, which the public interface does not show.
 
+mod small_tables;
+
 use std::sync::{Arc, Mutex, mpsc};
 
 use terrane_policy::{PickContext, pick};

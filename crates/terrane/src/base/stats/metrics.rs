@@ -88,6 +88,8 @@ metrics! {
             "compaction_bytes_written";
         /// Collections of value files, which also count as compactions.
         collections: u64 = Counter(Collections) Count "collections";
+        /// Joins of small tables of the last level, which also count as compactions.
+        joins: u64 = Counter(Joins) Count "joins";
         /// Bytes of value files written by compactions, mostly for relocated values. They are part
         /// of `compaction_bytes_written`.
         value_bytes_relocated: u64 = Counter(ValueBytesRelocated) Bytes "value_bytes_relocated";

@@ -340,9 +340,13 @@ impl Compactor {
             counters.add(Counter::CompactionBytesWritten, written);
             let values = result.value_files.iter().map(|file| file.size_bytes).sum();
             counters.add(Counter::ValueBytesRelocated, values);
-            if matches!(compaction.reason, Reason::Collection { .. }) {
-                counters.add(Counter::Collections, 1);
-                counters.durations.note(Timed::Collection, took);
+            match compaction.reason {
+                Reason::Collection { .. } => {
+                    counters.add(Counter::Collections, 1);
+                    counters.durations.note(Timed::Collection, took);
+                }
+                Reason::Join { .. } => counters.add(Counter::Joins, 1),
+                _ => {}
             }
         }
     }

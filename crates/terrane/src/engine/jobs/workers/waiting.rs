@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use terrane_policy::{
-    Compaction, KeyRange, PickContext, Reason, ValueFileId, manual, manual_collection,
+    Compaction, KeyRange, PickContext, Reason, ValueFileId, manual, manual_collection, manual_join,
 };
 
 use super::Jobs;
@@ -130,8 +130,8 @@ impl Jobs {
         self.wait_until(&[JobKind::Flush], cancel, is_flushed)
     }
 
-    /// Compacts all entries in `range` into the last level that contains any of them, and then
-    /// collects the value files of the range that contain garbage.
+    /// Compacts all entries in `range` into the last level that contains any of them, then collects
+    /// the value files of the range that contain garbage, and joins its small tables.
     pub(crate) fn compact_range(
         &self,
         tree: &Arc<Tree>,
@@ -144,7 +144,12 @@ impl Jobs {
         // A merge leaves garbage in the files of the values that it drops, and tables outside the
         // range may also refer to these files.
         files.extend(value_files_of(tree, range));
-        self.collect_values(tree, &files.into_iter().collect::<Vec<_>>(), cancel)
+        let files: Vec<ValueFileId> = files.into_iter().collect();
+        if !files.is_empty() {
+            // Files stay if a table that refers to them cannot be read.
+            self.run_all(tree, |context| manual_collection(context, &files), cancel)?;
+        }
+        self.run_all(tree, |context| manual_join(context, range), cancel)
     }
 
     fn compact_levels(
@@ -199,15 +204,15 @@ impl Jobs {
         }
     }
 
-    /// Moves the live values out of those of `files` that contain garbage, so that these files are
-    /// removed. Files stay if a table that refers to them cannot be read.
-    fn collect_values(
+    /// Runs the compactions that `find` returns, one after the other, until it returns none but for
+    /// unreadable tables.
+    fn run_all(
         &self,
         tree: &Arc<Tree>,
-        files: &[ValueFileId],
+        find: impl Fn(&PickContext<'_>) -> Option<Compaction>,
         cancel: Option<&Cancel>,
     ) -> Result<()> {
-        while !files.is_empty() {
+        loop {
             let seen = self.context.signals.done();
             self.context.health.check_writable()?;
             cancel::check(cancel)?;
@@ -221,11 +226,11 @@ impl Jobs {
                 let design = tree.design();
                 let inputs = self.picker.pick_inputs(&state.version, &jobs, &design);
                 let context = inputs.context(&shape, &design, &jobs.cursors);
-                let job = manual_collection(&context, files);
+                let job = find(&context);
                 if job.is_none() {
                     let unreadable = jobs.blocked(&shape);
                     let alone = PickContext { in_progress: &unreadable, ..context };
-                    if manual_collection(&alone, files).is_none() {
+                    if find(&alone).is_none() {
                         return Ok(());
                     }
                 }
@@ -236,7 +241,6 @@ impl Jobs {
                 None => self.wait_or_work(seen)?,
             }
         }
-        Ok(())
     }
 
     /// Runs a compaction in the thread of the caller that requested it.
