@@ -27,6 +27,8 @@
 //! the lock held, only within a watched range whose `since` is at most the number up to which the
 //! scan has seen all writes (2).
 
+mod range_set;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,12 +38,13 @@ use terrane_policy::key_range::successor;
 use super::merge::Direction;
 use crate::base::stats::stripe_of_thread;
 use crate::base::types::SeqNo;
+use range_set::RangeSet;
 
 const STRIPES: usize = 8;
 
-/// The maximum number of dead ranges, and of watched ones; more are rarely useful. Beyond it, the
-/// oldest range is dropped.
-const RANGES_MAX: usize = 32;
+/// The maximum number of watched ranges; more are rarely useful. Beyond it, the oldest range is
+/// dropped.
+const WATCHED_MAX: usize = 32;
 
 /// The maximum length of a key; ranges with longer keys are not worth their memory.
 const KEY_BYTES_MAX: usize = 4 << 10;
@@ -101,7 +104,7 @@ struct Bounds {
 
 #[derive(Debug, Default)]
 struct Ranges {
-    dead: Vec<DeadRange>,
+    dead: RangeSet,
     watched: Vec<WatchedRange>,
 }
 
@@ -145,21 +148,14 @@ impl Bounds {
 
     /// SeqCst: see the invariants. The caller holds the lock.
     fn set(&self, ranges: &Ranges) {
-        let dead = ranges.dead.iter().map(|range| (&range.start, &range.end));
-        let watched = ranges.watched.iter().map(|range| (&range.start, &range.end));
+        let watched = ranges.watched.iter().map(WatchedRange::bounds);
         let (mut least, mut greatest) = (u64::MAX, 0);
-        for (start, end) in dead.chain(watched) {
+        for (start, end) in ranges.dead.hull().into_iter().chain(watched) {
             least = least.min(head(start));
-            greatest = greatest.max(end.as_ref().map_or(u64::MAX, |end| head(end)));
+            greatest = greatest.max(end.map_or(u64::MAX, head));
         }
         self.least.store(least, Ordering::SeqCst);
         self.greatest.store(greatest, Ordering::SeqCst);
-    }
-}
-
-impl DeadRange {
-    fn bounds(&self) -> (&[u8], Option<&[u8]>) {
-        (&self.start, self.end.as_deref())
     }
 }
 
@@ -181,26 +177,8 @@ impl WatchedRange {
 }
 
 impl Ranges {
-    /// Adds a dead range, joined with a range that reaches its start. The result is valid as of the
-    /// larger sequence number and the later state of the two.
     fn add(&mut self, start: &[u8], end: Option<&[u8]>, since: Sight) {
-        let mut range = DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), since };
-        let before = self.dead.iter().find(|before| {
-            before.start <= range.start && before.end.as_ref().is_none_or(|end| *end >= range.start)
-        });
-        if let Some(before) = before {
-            range.start.clone_from(&before.start);
-            range.since.seq = since.seq.max(before.since.seq);
-            range.since.state = since.state.max(before.since.state);
-            if before.end.is_none() {
-                range.end = None;
-            }
-        }
-        self.dead.retain(|other| !covers(range.bounds(), other.bounds()));
-        if self.dead.len() >= RANGES_MAX {
-            self.dead.remove(0);
-        }
-        self.dead.push(range);
+        self.dead.add(DeadRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec), since });
     }
 
     /// Adds the part of a range of dead keys that has been watched since `known` or earlier.
@@ -253,9 +231,7 @@ impl DeadRanges {
         if !self.bounds.may_contain(key) {
             return None;
         }
-        let ranges = self.lock();
-        let mut dead = ranges.dead.iter();
-        dead.find(|range| sight.is_after(range.since) && contains(range.bounds(), key)).cloned()
+        self.lock().dead.around(key).filter(|range| sight.is_after(range.since))
     }
 
     /// Adds a range. A reader at a visible number found no live key from `start` to the exclusive
@@ -289,7 +265,7 @@ impl DeadRanges {
         };
         let new = WatchedRange { start, end, since: SeqNo::MAX, direction };
         ranges.watched.retain(|other| !covers(new.bounds(), other.bounds()));
-        if ranges.watched.len() >= RANGES_MAX {
+        if ranges.watched.len() >= WATCHED_MAX {
             ranges.watched.remove(0);
         }
         ranges.watched.push(new);
@@ -319,7 +295,7 @@ impl DeadRanges {
     #[cold]
     fn exclude(&self, key: &[u8]) {
         let mut ranges = self.lock();
-        ranges.dead.retain(|range| !contains(range.bounds(), key));
+        ranges.dead.remove_around(key);
         ranges.watched.retain_mut(|range| range.cut_at(key));
         self.bounds.set(&ranges);
     }
@@ -439,15 +415,15 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_ranges_is_bounded() {
+    fn the_number_of_watched_ranges_is_bounded() {
         let ranges = DeadRanges::default();
         for number in 0..200u8 {
             let (start, end) = ([199 - number, 0], [199 - number, 1]);
             ranges.enter(&start, &end, Direction::Forward, (5, at(5)));
             ranges.before_put(&end);
         }
-        assert_eq!(ranges.lock().dead.len(), RANGES_MAX);
-        assert!(ranges.lock().watched.len() <= RANGES_MAX);
+        assert_eq!(ranges.lock().dead.len(), 200);
+        assert!(ranges.lock().watched.len() <= WATCHED_MAX);
         assert!(ranges.around(&[0, 0], at(5)).is_some());
     }
 }

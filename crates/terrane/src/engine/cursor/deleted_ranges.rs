@@ -21,6 +21,14 @@ pub(crate) struct DeletedRanges {
     sight: Sight,
 }
 
+/// Keys after a dead key that a reader need not visit, with their exclusive end, if any.
+pub(super) enum DeadRest {
+    /// Their versions up to this sequence number are deleted.
+    Deleted(Option<Vec<u8>>, SeqNo),
+    /// They were noted as dead.
+    Noted(Option<Vec<u8>>),
+}
+
 impl DeletedRanges {
     /// Collects the range tombstones of `memtables` and `version` for a reader. `dead` are
     /// the dead ranges of the tree, with the sequence number up to which these sources contain all
@@ -73,4 +81,30 @@ impl DeletedRanges {
             .max_by_key(|(_, deleted)| *deleted);
         Ok(newest.filter(|(_, deleted)| *deleted > seq))
     }
+
+    /// Returns the rest of a range of dead keys: of the range tombstone in `covering`, which deletes
+    /// `key`, or of the noted range around `key`, whichever reaches further. Ranges that were deleted one
+    /// after the other, such as those of the entries of a queue, are separate tombstones but one noted
+    /// range.
+    pub(super) fn rest_of(
+        &self,
+        key: &[u8],
+        covering: Option<(&RangeTombstones, SeqNo)>,
+    ) -> Option<DeadRest> {
+        let deleted = covering.and_then(|(set, seq)| Some((set.end_of(key)?, seq)));
+        let noted = self.dead_around(key).map(|noted| noted.end);
+        match (deleted, noted) {
+            (Some((end, seq)), Some(noted)) if !is_end_after(noted.as_deref(), end.as_deref()) => {
+                Some(DeadRest::Deleted(end.map(Vec::from), seq))
+            }
+            (Some((end, seq)), None) => Some(DeadRest::Deleted(end.map(Vec::from), seq)),
+            (_, Some(noted)) => Some(DeadRest::Noted(noted)),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Returns true if the end `a` is after the end `b`; `None` is the greatest end.
+fn is_end_after(a: Option<&[u8]>, b: Option<&[u8]>) -> bool {
+    b.is_some_and(|b| a.is_none_or(|a| a > b))
 }

@@ -10,7 +10,7 @@ use terrane_memtable::Memtable;
 use terrane_policy::key_range::successor;
 
 use self::chain::BackwardChain;
-use super::deleted_ranges::DeletedRanges;
+use super::deleted_ranges::{DeadRest, DeletedRanges};
 use super::merge::{Direction, MergeCursor};
 use crate::base::error::Result;
 use crate::base::expiry::{EXPIRY_BYTES, expires_at_micros};
@@ -309,16 +309,14 @@ impl VisibleCursor {
             if dead.count.is_multiple_of(BEFORE_RECORDING) {
                 self.deleted.enter(&dead.first, key, Direction::Forward);
             }
-            // For this reader the rest of the range is also deleted, so skip to its end.
-            let range = covering.and_then(|(set, deleted)| Some((set.end_of(key)?, deleted)));
-            if let Some((end, deleted)) = range {
-                self.merge.skip_deleted(end.as_deref(), deleted)?;
-                return Ok(true);
+            match self.deleted.rest_of(key, covering) {
+                Some(DeadRest::Deleted(end, seq)) => {
+                    self.merge.skip_deleted(end.as_deref(), seq)?;
+                }
+                Some(DeadRest::Noted(end)) => self.merge.skip_to(end.as_deref())?,
+                None => return self.merge.next_key().map(|()| true),
             }
-            if let Some(range) = self.deleted.dead_around(key) {
-                self.merge.skip_to(range.end.as_deref())?;
-                return Ok(true);
-            }
+            return Ok(true);
         }
         self.merge.next_key()?;
         Ok(true)
