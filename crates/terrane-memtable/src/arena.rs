@@ -1,12 +1,12 @@
 //! A bump allocator for many threads.
 //!
-//! Memory comes in chunks that grow from 64 KiB to 4 MiB, so that a small buffer stays small and a
-//! large one needs few chunks. An allocation is one atomic addition in the current chunk; only the
-//! thread that finds the chunk full takes a lock and adds the next one. Once the arena is large, small
-//! allocations are cut from portions of a chunk, one for each of a few groups of threads, so that
-//! threads rarely change the same cache line. Memory is freed only with the arena. An arena can
-//! reserve memory when it is created; its pages are touched then, so that later allocations take no
-//! page faults.
+//! Memory comes in chunks that grow from 64 KiB to the size of the pool's blocks, so that a small
+//! buffer stays small and a large one needs few chunks. An allocation is one atomic addition in the
+//! current chunk; only the thread that finds the chunk full takes a lock and adds the next one. Once the
+//! arena is large, small allocations are cut from portions of a chunk, one for each of a few groups of
+//! threads, so that threads rarely change the same cache line. Memory is freed only with the arena. An
+//! arena can reserve memory when it is created; its pages are touched then, so that later allocations
+//! take no page faults.
 //!
 //! Invariants:
 //! 1. A chunk lives as long as the arena, because `chunks` owns it and is never shortened.
@@ -21,7 +21,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use crate::padded::Padded;
-use crate::pool::{ALIGN, LARGEST_BYTES, MemoryBlock, Pool};
+use crate::pool::{ALIGN, MemoryBlock, Pool};
 use crate::stripe::{STRIPES, stripe_of_thread};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
@@ -96,9 +96,9 @@ impl Arena {
             let reserved = &mut lock(&arena.chunks).reserved;
             let mut rest = bytes;
             while rest > 0 {
-                let mut block = arena.pool.take(rest.min(LARGEST_BYTES));
+                let mut block = arena.pool.take(rest.min(arena.pool.block_bytes()));
                 block.prepare();
-                rest -= rest.min(LARGEST_BYTES);
+                rest -= rest.min(block.len());
                 arena.capacity_bytes.fetch_add(block.len(), Ordering::Relaxed);
                 reserved.push(block);
             }
@@ -184,9 +184,9 @@ impl Arena {
     fn grow(&self, full: *mut ArenaChunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = lock(&self.chunks);
         let capacity = self.capacity_bytes.load(Ordering::Relaxed);
-        let usual = capacity.next_power_of_two().clamp(FIRST_CHUNK_BYTES, LARGEST_BYTES);
+        let usual = capacity.next_power_of_two().clamp(FIRST_CHUNK_BYTES, self.pool.block_bytes());
         if bytes > usual / 4 {
-            let chunk = self.add(&mut chunks, MemoryBlock::allocate(bytes));
+            let chunk = self.add(&mut chunks, self.pool.take(bytes));
             self.sealed_bytes.fetch_add(bytes, Ordering::Relaxed);
             // SAFETY: `add` put the chunk into `chunks`, so it lives (invariant 1).
             return unsafe { chunk.as_ref() }.take(bytes);

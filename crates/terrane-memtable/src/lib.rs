@@ -77,7 +77,7 @@ pub use memory::MemoryUse;
 pub use memtable::{ExpectedKeys, Lookup, Memtable};
 pub use padded::Padded;
 pub use pinned::PinnedValue;
-pub use pool::Pool;
+pub use pool::{Pool, PoolLimits};
 pub use prefetch::{prefetch_line, prefetch_lines};
 pub use range_tombstones::{Fragment, RangeTombstones};
 pub use readers::{Readers, SeqBounds};
