@@ -187,12 +187,16 @@ class Metrics:
     """Time writers were stopped because the tree was out of shape."""
     stall_value_space_micros: int
     """Time writers were stopped because value files took too much space."""
+    stall_memory_budget_micros: int
+    """Time writers were stopped because memtables took all of their share of the memory budget."""
     stall_delay_micros: int
     """Time by which writers were delayed."""
     memory_budget_bytes: int
     """The memory budget."""
     memtable_bytes: int
     """Memory of memtables, including memory kept for the next ones."""
+    kept_memtable_bytes: int
+    """Memory of replaced memtables that iterators, snapshots and values still use."""
     cache_bytes: int
     """Memory of the buffer pool without pinned blocks: blocks in the cache, and room for more."""
     pinned_bytes: int
@@ -201,7 +205,7 @@ class Metrics:
     """Memory of open tables without their blocks: range tombstones, samples of indexes, and a word per
     block."""
     job_bytes: int
-    """Buffers of flushes and compactions."""
+    """Buffers of flushes, compactions and ingests."""
     storage_bytes_written: int
     """Bytes written to storage: log, tables and manifests."""
     storage_bytes_read: int

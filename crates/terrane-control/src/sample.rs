@@ -126,7 +126,7 @@ pub struct Job {
 pub struct Memory {
     /// The budget.
     pub budget: u64,
-    /// Memtables.
+    /// Memtables, including those that only readers use.
     pub memtables: u64,
     /// Cached blocks that may be evicted.
     pub cache: u64,
@@ -134,7 +134,7 @@ pub struct Memory {
     pub pinned: u64,
     /// The memory of open tables besides blocks.
     pub open_tables: u64,
-    /// Buffers of flushes and compactions.
+    /// Buffers of flushes, compactions and ingests.
     pub jobs: u64,
 }
 

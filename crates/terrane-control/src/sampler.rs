@@ -205,7 +205,7 @@ fn memory(stats: &Stats) -> Memory {
     let memory = &stats.memory;
     Memory {
         budget: memory.budget_bytes,
-        memtables: memory.memtable_bytes,
+        memtables: memory.memtable_bytes + memory.kept_memtable_bytes,
         cache: memory.cache_bytes,
         pinned: memory.pinned_bytes,
         open_tables: memory.open_table_bytes,

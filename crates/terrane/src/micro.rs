@@ -156,6 +156,7 @@ fn write(storage: &MemoryStorage, sources: Vec<Source>, number: u64) -> Finished
             access: Access::Buffered,
         },
         table_bytes: 1 << 30,
+        parts_bytes_max: usize::MAX,
         warmer: None,
         grandparents: Vec::new(),
         next_table: Box::new(next_table),

@@ -181,6 +181,7 @@ fn stall_cause(before: &Stats, now: &Stats) -> Option<&'static str> {
         ("immutable-memtables", now.immutable_memtables_micros - before.immutable_memtables_micros),
         ("compactions-due", now.compactions_due_micros - before.compactions_due_micros),
         ("value-space", now.value_space_micros - before.value_space_micros),
+        ("memory-budget", now.memory_budget_micros - before.memory_budget_micros),
         // Writers are delayed before the number of runs stops them.
         ("runs (delay)", now.delay_micros - before.delay_micros),
     ];

@@ -74,7 +74,7 @@ pub(super) fn of(
         stalls.iter().filter(|(_, micros)| *micros as f64 / 1e6 > running.seconds * SHARE_MIN);
     for (cause, _) in long {
         let known = match cause.as_str() {
-            "immutable-memtables" => FLUSHES_BEHIND,
+            "immutable-memtables" | "memory-budget" => FLUSHES_BEHIND,
             "compactions-due" => SHAPE,
             "delay" => DELAYS,
             _ => MERGES_BEHIND,

@@ -32,17 +32,21 @@ pub enum StallCause {
     CompactionsDue,
     /// Collections fall behind: value files take more space than the design allows.
     ValueSpace,
+    /// Flushing falls behind: memtables take all of their share of the memory budget. The engine observes
+    /// this cause; no design leads to it.
+    MemoryBudget,
 }
 
 impl StallCause {
     /// All causes.
-    pub const ALL: [StallCause; 6] = [
+    pub const ALL: [StallCause; 7] = [
         Self::Level0Runs,
         Self::LevelRuns,
         Self::TotalRuns,
         Self::ImmutableMemtables,
         Self::CompactionsDue,
         Self::ValueSpace,
+        Self::MemoryBudget,
     ];
 }
 
@@ -55,6 +59,7 @@ impl fmt::Display for StallCause {
             Self::ImmutableMemtables => "immutable-memtables",
             Self::CompactionsDue => "compactions-due",
             Self::ValueSpace => "value-space",
+            Self::MemoryBudget => "memory-budget",
         })
     }
 }
@@ -68,7 +73,8 @@ pub struct Pressure {
     /// The level that was measured; `None` if all levels were counted together.
     pub level: Option<usize>,
     /// The number of runs or memtables counted; 0 for [`StallCause::CompactionsDue`]. For
-    /// [`StallCause::ValueSpace`], this and the limits are percentages of the live values.
+    /// [`StallCause::ValueSpace`], this and the limits are percentages of the live values, for
+    /// [`StallCause::MemoryBudget`] of what memtables may take.
     pub measured: u32,
     /// The number of runs or memtables at which writers are delayed.
     pub threshold: u32,
@@ -109,6 +115,7 @@ impl Pressure {
             StallCause::ValueSpace => {
                 format!("value files take less than {threshold} % of the bytes of live values")
             }
+            StallCause::MemoryBudget => "memtables take less than their share of memory".into(),
         }
     }
 
@@ -127,7 +134,7 @@ impl Pressure {
     /// them earlier would only lengthen their stalls (performance-stability, Theorem 1).
     pub fn stops_at_once(&self) -> bool {
         match self.cause {
-            StallCause::CompactionsDue => true,
+            StallCause::CompactionsDue | StallCause::MemoryBudget => true,
             StallCause::ImmutableMemtables | StallCause::ValueSpace => false,
             StallCause::Level0Runs | StallCause::LevelRuns | StallCause::TotalRuns => {
                 self.measured >= self.stop_at.saturating_add(PENDING_FLUSHES_MAX)
@@ -169,6 +176,9 @@ impl fmt::Display for Pressure {
             StallCause::ValueSpace => {
                 write!(f, "{cause}: {measured} % of the live values ")?;
                 write!(f, "(delay at {threshold} %, stop at {stop_at} %)")
+            }
+            StallCause::MemoryBudget => {
+                write!(f, "{cause}: memtables take {measured} % of their share")
             }
             _ => write!(f, "{cause}: {measured} (delay at {threshold}, stop at {stop_at})"),
         }

@@ -194,7 +194,7 @@ fn stops_take_effect_at_once_only_if_pending_flushes_did_not_cause_them() {
     let at_once = |cause| [8, 11, 12].map(|measured| pressure(cause, measured).stops_at_once());
     for cause in StallCause::ALL {
         let expected = match cause {
-            StallCause::CompactionsDue => [true; 3],
+            StallCause::CompactionsDue | StallCause::MemoryBudget => [true; 3],
             StallCause::ImmutableMemtables | StallCause::ValueSpace => [false; 3],
             _ => [false, false, true],
         };
@@ -226,7 +226,7 @@ fn every_cause_has_a_name_and_says_what_ends_its_stall() {
         (cause.to_string(), pressure.to_string(), pressure.until())
     });
     let text = |texts: [&str; 3]| texts.map(str::to_owned).into();
-    let expected: [(String, String, String); 6] = [
+    let expected: [(String, String, String); 7] = [
         text([
             "level-0-runs",
             "level-0-runs: 8 (delay at 4, stop at 8)",
@@ -256,6 +256,11 @@ fn every_cause_has_a_name_and_says_what_ends_its_stall() {
             "value-space",
             "value-space: 8 % of the live values (delay at 4 %, stop at 8 %)",
             "value files take less than 4 % of the bytes of live values",
+        ]),
+        text([
+            "memory-budget",
+            "memory-budget: memtables take 8 % of their share",
+            "memtables take less than their share of memory",
         ]),
     ];
     assert_eq!(texts, expected);

@@ -235,7 +235,8 @@ fn memory_is_reported_by_holder_and_stays_within_the_budget() {
     let memory = db.stats().memory;
     assert_eq!(memory.budget_bytes, 4 << 20);
     let blocks = memory.cache_bytes + memory.pinned_bytes + memory.open_table_bytes;
-    let sum = memory.memtable_bytes + blocks + memory.job_bytes;
+    let memtables = memory.memtable_bytes + memory.kept_memtable_bytes;
+    let sum = memtables + blocks + memory.job_bytes;
     assert_eq!(memory.total_bytes(), sum);
     assert!(memory.cache_bytes > 128 << 10, "{memory:?}");
     // The cache evicts when memory is counted, not with each block that a reader pins.

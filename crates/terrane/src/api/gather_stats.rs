@@ -161,21 +161,31 @@ fn current_stalls(engine: &Engine) -> Vec<CurrentStall> {
             since: state.stalled_since.map(|since| since.elapsed()).unwrap_or_default(),
         })
     });
-    stalls.collect()
+    let memtables = &engine.context.memtables;
+    let for_memory = memtables.short_since().into_iter().flat_map(|since| {
+        let waited_for = trees.values().filter(|tree| !tree.state().immutables.is_empty());
+        waited_for.map(move |tree| CurrentStall {
+            keyspace: Arc::clone(tree.name()),
+            stops: true,
+            pressure: memtables.pressure(),
+            since: since.elapsed(),
+        })
+    });
+    stalls.chain(for_memory).collect()
 }
 
 fn memory_stats(engine: &Engine) -> MemoryStats {
-    let trees = engine.catalog.trees();
-    let memtables: usize = trees.values().map(|tree| tree.memtable_bytes()).sum();
-    let ledger = &engine.context.ledger;
-    let pool = engine.context.tables.buffer.bytes();
-    let tables = ledger.tables.load(Ordering::Relaxed);
+    let context = &*engine.context;
+    let (ledger, memtables) = (&context.ledger, &context.memtables);
+    let (in_trees, pool) = (engine.catalog.tree_memtables(), context.tables.buffer.bytes());
+    let kept = memtables.kept_bytes_beside(in_trees);
     MemoryStats {
-        budget_bytes: engine.context.settings.memory_budget_bytes(),
-        memtable_bytes: (memtables + engine.context.pool.free_bytes()) as u64,
+        budget_bytes: context.settings.memory_budget_bytes(),
+        memtable_bytes: (in_trees.bytes + memtables.pool().free_bytes()) as u64,
+        kept_memtable_bytes: kept as u64,
         cache_bytes: (pool.allocated - pool.pinned) as u64,
         pinned_bytes: (pool.pinned + pool.standalone) as u64,
-        open_table_bytes: tables as u64,
+        open_table_bytes: ledger.tables.load(Ordering::Relaxed) as u64,
         job_bytes: ledger.jobs.load(Ordering::Relaxed) as u64,
     }
 }

@@ -1,7 +1,7 @@
 //! Accounts for the memory of each holder.
 //!
 //! All memory that grows with the data is charged to one of a few holders; the memory budget bounds
-//! the sum. The buffer pool accounts for blocks itself.
+//! the sum. The buffer pool accounts for blocks itself, and memtables for their memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct MemoryLedger {
     /// The memory of open tables, without their blocks.
     pub(crate) tables: AtomicUsize,
-    /// Memtables, active and immutable.
-    pub(crate) memtables: AtomicUsize,
-    /// Buffers of flushes and compactions.
+    /// Buffers of flushes, compactions and ingests.
     pub(crate) jobs: AtomicUsize,
     /// The part of `tables` that the capacity of the buffer pool takes into account.
     pub(crate) tables_counted: AtomicUsize,

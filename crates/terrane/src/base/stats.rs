@@ -50,6 +50,7 @@ impl StallStats {
             + self.immutable_memtables_micros
             + self.compactions_due_micros
             + self.value_space_micros
+            + self.memory_budget_micros
             + self.delay_micros
     }
 
@@ -68,6 +69,7 @@ impl StallStats {
             StallCause::ImmutableMemtables => self.immutable_memtables_micros,
             StallCause::CompactionsDue => self.compactions_due_micros,
             StallCause::ValueSpace => self.value_space_micros,
+            StallCause::MemoryBudget => self.memory_budget_micros,
         }
     }
 }
@@ -76,6 +78,7 @@ impl MemoryStats {
     /// Returns the memory that all holders use together, in bytes.
     pub fn total_bytes(&self) -> u64 {
         self.memtable_bytes
+            + self.kept_memtable_bytes
             + self.cache_bytes
             + self.pinned_bytes
             + self.open_table_bytes

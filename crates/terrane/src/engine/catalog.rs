@@ -28,7 +28,7 @@ use arc_swap::ArcSwap;
 
 use crate::base::error::{Error, Result};
 use crate::base::types::KeyspaceId;
-use crate::engine::context::{Context, Health};
+use crate::engine::context::{Context, Health, TreeMemtables};
 use crate::engine::filtering::FilteringJobs;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::Tree;
@@ -174,31 +174,48 @@ impl Catalog {
         self.context.tables.counts_accesses.store(counts, Ordering::Relaxed);
     }
 
-    /// Gives the cache the part of the memory budget that memtables and jobs do not use. Returns
-    /// the total size of the memtables.
-    pub(crate) fn resize_cache(&self) -> usize {
-        let Context { ledger, tables, pool, settings, .. } = &*self.context;
-        let trees = self.trees();
-        let memtables: usize = trees.values().map(|tree| tree.memtable_bytes()).sum();
-        let total = memtables + pool.free_bytes();
-        ledger.memtables.store(total, Ordering::Relaxed);
-        let budget = settings.memory_budget_bytes();
-        let jobs = ledger.jobs.load(Ordering::Relaxed);
+    /// Measures memtables, and decides what they may take. Gives the cache the part of the memory budget
+    /// that memtables, jobs and open tables leave. Returns what the memtables of trees take.
+    pub(crate) fn resize_cache(&self) -> TreeMemtables {
+        let Context { ledger, tables, memory_plan: plan, memtables, settings, .. } = &*self.context;
+        let in_trees = self.tree_memtables();
         let open = ledger.tables.load(Ordering::Relaxed);
         let blocks = tables.buffer.bytes();
-        // Blocks in the pool that are pinned count against its capacity.
-        let others = (total + jobs + open + blocks.standalone) as u64;
-        let rest = budget.saturating_sub(others).max(budget / 16);
-        let space = rest.min(settings.cache_bytes_max());
-        ledger.pool_bytes_min.store((budget / 16) as usize, Ordering::Relaxed);
+        // Blocks in the pool that are pinned count against its capacity, unless they exceed it.
+        let beyond_pool = blocks.allocated.saturating_sub(blocks.capacity);
+        let others = open + blocks.standalone;
+        let beyond = (others + beyond_pool).saturating_sub(plan.bytes_of_others());
+        let live = memtables.measure(in_trees, beyond);
+        let jobs = ledger.jobs.load(Ordering::Relaxed);
+        let used = live + memtables.pool().free_bytes() + jobs + others;
+        let rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
+        let space = (rest as u64).min(settings.cache_bytes_max());
+        ledger.pool_bytes_min.store(plan.cache_bytes_min, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
         // The pool shrinks at once, because its memory is needed elsewhere. It grows only if the
         // gain is worth the cost of resizing.
-        if space < capacity || space - capacity > budget / 64 || allocated > capacity {
+        let step = settings.memory_budget_bytes() / 64;
+        if space < capacity || space - capacity > step || allocated > capacity {
             ledger.tables_counted.store(open, Ordering::Relaxed);
             tables.buffer.set_capacity(space);
         }
-        total
+        in_trees
+    }
+
+    /// Returns what the memtables of trees take.
+    pub(crate) fn tree_memtables(&self) -> TreeMemtables {
+        let mut sum = TreeMemtables::default();
+        for tree in self.trees().values() {
+            let (bytes, state) = (tree.memtable_bytes(), tree.state());
+            sum.bytes += bytes;
+            let immutables = state.immutables.iter();
+            let immutable = immutables.map(|one| one.memtable.memory().total_bytes());
+            sum.immutable_bytes += immutable.sum::<usize>();
+            if state.is_flushed() {
+                sum.empty_bytes += bytes;
+            }
+        }
+        sum
     }
 
     /// Closes the manifest. Jobs that still run in callers' threads can no longer commit anything.

@@ -4,16 +4,21 @@
 //! |---|---|
 //! | `health` | whether the database accepts writes, and why not |
 //! | `reserve` | disk space that the database keeps for deletes |
+//! | `memory_plan` | how the memory budget is divided |
+//! | `memtable_memory` | the memory of memtables, and what they may take |
+//! | `job_memory` | the memory of the buffers of jobs, and how many run concurrently within it |
 //! | `signals` | wakes the threads of a database, and stops them |
 
 mod health;
+mod job_memory;
+mod memory_plan;
+mod memtable_memory;
 mod reserve;
 mod signals;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use terrane_memtable::Pool;
 use terrane_policy::Design;
 
 use crate::base::clock::Clock;
@@ -28,6 +33,9 @@ use crate::files::table::TableEnvironment;
 use crate::options::{Background, Settings};
 
 pub(crate) use health::{BackgroundFailure, Health, JobKind};
+pub(crate) use job_memory::{JobGrant, JobMemory};
+pub(crate) use memory_plan::MemoryPlan;
+pub(crate) use memtable_memory::{MemtableMemory, TreeMemtables};
 pub(crate) use reserve::{DiskReserve, MANIFEST_RESERVE, RESERVE, reserve_bytes};
 pub(crate) use signals::Signals;
 
@@ -54,8 +62,10 @@ pub(crate) struct Context {
     pub(crate) health: Health,
     pub(crate) reserve: DiskReserve,
     pub(crate) events: Arc<EventLog>,
-    /// Memory of flushed memtables, reused by the next ones.
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) memory_plan: MemoryPlan,
+    pub(crate) memtables: MemtableMemory,
+    pub(crate) compaction_memory: Arc<JobMemory>,
+    pub(crate) flush_memory: Arc<JobMemory>,
     pub(crate) signals: Signals,
 }
 

@@ -378,13 +378,14 @@ impl Pipeline {
         let position = state.log.as_ref().map_or(Lsn(0), LogWriter::end);
         let preparation =
             if self.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
-        let memtable = tree.next_memtable(&self.context.pool, preparation);
+        let memtable = tree.next_memtable(&self.context.memtables, preparation);
         let last_seq = state.next_seq - 1;
         let noted_from = self.context.logged_values_from(&tree.design());
         tree.replace(|mut next| {
             let active = ActiveMemtable::new(memtable, position).noting(noted_from);
             let active = Arc::new(active);
             let before = std::mem::replace(&mut next.active, active);
+            self.context.memtables.note_replaced(&before.memtable);
             let immutable = ImmutableMemtable::new(&before, position, last_seq, reason);
             next.immutables.insert(0, Arc::new(immutable));
             next

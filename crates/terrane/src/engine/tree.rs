@@ -38,13 +38,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, Guard};
-use terrane_memtable::{Memtable, Pool};
+use terrane_memtable::Memtable;
 use terrane_policy::memtable_choice::{MemtableSelection, regret::Change};
 use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 
 use crate::base::event::{StallEffect, WriteStall};
 use crate::base::expiry::DefaultTtl;
 use crate::base::types::{KeyspaceId, SeqNo};
+use crate::engine::context::MemtableMemory;
 use crate::engine::cursor::DeadRanges;
 use crate::engine::merge::DamagedValues;
 use crate::engine::version::Version;
@@ -157,9 +158,9 @@ impl Tree {
 
     /// Creates the memtable that will replace the active one. This touches all of its memory, which
     /// takes long, so writers leave it to a background thread.
-    pub(crate) fn prepare_memtable(&self, pool: &Arc<Pool>) {
+    pub(crate) fn prepare_memtable(&self, memory: &MemtableMemory) {
         let design = self.design();
-        let create = || self.choice.create(&design, &self.state(), pool);
+        let create = || self.choice.create(&memory.fitted(&design), &self.state(), memory);
         self.next.prepare(Arc::clone(&design), create);
     }
 
@@ -168,20 +169,20 @@ impl Tree {
     /// preallocated, because touching its memory would take the writer too long.
     pub(crate) fn next_memtable(
         &self,
-        pool: &Arc<Pool>,
+        memory: &MemtableMemory,
         preparation: Preparation,
     ) -> Arc<Memtable> {
         let (design, state) = (self.design(), self.state());
-        let create = || self.choice.create(&preparation.design_if_late(&design), &state, pool);
+        let fitted = memory.fitted(&design);
+        let create = || self.choice.create(&preparation.design_if_late(&fitted), &state, memory);
         let memtable = self.next.take(&design).unwrap_or_else(create);
-        self.choice.begin(&design, &state);
+        self.choice.begin(&fitted, &state);
         memtable
     }
 
-    /// If readers have requested a check, returns a change to the active memtable that pays off, if
-    /// any.
-    pub(crate) fn due_change(&self) -> Option<Change> {
-        self.choice.due_change(&self.design(), &self.state())
+    /// Returns a change to the active memtable that pays off, if readers have requested a check.
+    pub(crate) fn due_change(&self, memory: &MemtableMemory) -> Option<Change> {
+        self.choice.due_change(|| memory.fitted(&self.design()), &self.state())
     }
 
     /// Selects the kind of the next memtable, with the writer lock held. The caller replaces the

@@ -9,6 +9,7 @@
 //! | `deferred` | delays for which a writer's thread waits by itself |
 //! | `delays` | the sleep that delayed writers owe |
 //! | `full_disk` | admits only deletes on a full disk |
+//! | `memory` | keeps memtables within their share of the memory budget, and the log within its limit |
 //! | `queue` | serializes writers in a queue, as in LevelDB |
 //! | `slow_down` | delays writers to lagging trees |
 //! | `with_lock` | writes that take the writer lock |
@@ -21,6 +22,7 @@ mod delays;
 mod full_disk;
 mod in_window;
 mod insert;
+mod memory;
 mod queue;
 mod slow_down;
 mod space;
@@ -159,6 +161,7 @@ impl Writer {
         }
         let mut target = WriteTarget::new(write);
         let size = WriteSize { operations, user_bytes };
+        let _large = self.context.memtables.begin_large_write(user_bytes);
         // 1. Assign sequence numbers, and place the record in the log.
         self.slow_down(&mut target, user_bytes)?;
         let logged = loop {

@@ -8,12 +8,21 @@ use crate::files::wal::LogRetention;
 /// is freed at a time.
 const KEPT_SEGMENTS_MIN: u64 = 8;
 
+/// The number of compactions that may have begun at a time, however few threads they may use: further
+/// ones run while those before them are paused at the gate.
+const COMPACTIONS_BEGUN_MIN: usize = 8;
+
 /// The shortest segment.
 const SEGMENT_BYTES_MIN: u64 = 64 << 10;
 
 impl Settings {
     pub(crate) fn memory_budget_bytes(&self) -> u64 {
         self.memory_budget.0
+    }
+
+    /// The number of compactions that may have begun at a time, if memory suffices.
+    pub(crate) fn compactions_max(&self) -> usize {
+        self.compaction_threads.max(COMPACTIONS_BEGUN_MIN)
     }
 
     /// The maximum size of the cache.

@@ -237,6 +237,9 @@ metrics! {
             "stall_compactions_due_micros";
         /// Time writers were stopped because value files took too much space.
         value_space_micros: u64 = Counter(StallValuesMicros) Micros "stall_value_space_micros";
+        /// Time writers were stopped because memtables took all of their share of the memory budget.
+        memory_budget_micros: u64 = Counter(StallMemoryMicros) Micros
+            "stall_memory_budget_micros";
         /// Time by which writers were delayed.
         delay_micros: u64 = Counter(DelayMicros) Micros "stall_delay_micros";
     } and {
@@ -251,6 +254,8 @@ metrics! {
         budget_bytes: u64 = Gauge Bytes "memory_budget_bytes";
         /// Memory of memtables, including memory kept for the next ones.
         memtable_bytes: u64 = Gauge Bytes "memtable_bytes";
+        /// Memory of replaced memtables that iterators, snapshots and values still use.
+        kept_memtable_bytes: u64 = Gauge Bytes "kept_memtable_bytes";
         /// Memory of the buffer pool without pinned blocks: blocks in the cache, and room for more.
         cache_bytes: u64 = Gauge Bytes "cache_bytes";
         /// Blocks pinned by iterators and values that are not in the cache.
@@ -258,7 +263,7 @@ metrics! {
         /// Memory of open tables without their blocks: range tombstones, samples of indexes, and a
         /// word per block.
         open_table_bytes: u64 = Gauge Bytes "open_table_bytes";
-        /// Buffers of flushes and compactions.
+        /// Buffers of flushes, compactions and ingests.
         job_bytes: u64 = Gauge Bytes "job_bytes";
     } and {}
 }

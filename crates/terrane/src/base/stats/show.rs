@@ -73,14 +73,15 @@ impl Stats {
         writeln!(
             f,
             "memory              {} of {}: memtables {}, cache {}\n  \
-             other             pinned {}, open tables {}, jobs {}",
+             other             pinned {}, open tables {}, jobs {}, memtables that readers keep {}",
             human(memory.total_bytes()),
             human(memory.budget_bytes),
             human(memory.memtable_bytes),
             human(memory.cache_bytes),
             human(memory.pinned_bytes),
             human(memory.open_table_bytes),
-            human(memory.job_bytes)
+            human(memory.job_bytes),
+            human(memory.kept_memtable_bytes)
         )
     }
 

@@ -57,7 +57,7 @@ impl Catalog {
             Change::Flushed { keyspace: id, upto: position },
         ];
         self.commit(manifest, changes)?;
-        let memtable = new_memtable(&design, &self.context.pool, None);
+        let memtable = new_memtable(&design, &self.context.memtables, None);
         let noted_from = self.context.logged_values_from(&design);
         let buffer = ActiveMemtable::new(memtable, position).noting(noted_from);
         let tree = Tree::new(id, name, design, Version::default(), buffer);
@@ -111,10 +111,11 @@ impl Catalog {
         drop(version);
         // Readers that hold the old state keep its files. A reader that loads the state from now on
         // finds an empty tree.
-        let memtable = new_memtable(&tree.design(), &self.context.pool, None);
+        let memtable = new_memtable(&tree.design(), &self.context.memtables, None);
         // The tree is no longer in the catalog, so no thread would drop its states.
         tree.retired().keep_no_more();
         tree.replace(|mut state| {
+            self.context.memtables.note_replaced(&state.active.memtable);
             state.active = Arc::new(ActiveMemtable::new(memtable, state.active.begins));
             state.version = Arc::new(Version::default());
             state.immutables.clear();

@@ -1,6 +1,6 @@
 //! Reports stalls: once when the first writer is stopped or delayed, and once when writers resume.
 
-use terrane_policy::{Admission, Pressure};
+use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Catalog;
 use crate::base::event::{Event, StallEffect, WriteStall};
@@ -15,7 +15,10 @@ impl Catalog {
             return;
         }
         let now = self.context.clock.now_micros();
-        let stalled_since = tree.state().stalled_since;
+        let stalled_since = match pressure.cause {
+            StallCause::MemoryBudget => self.context.memtables.short_since(),
+            _ => tree.state().stalled_since,
+        };
         let lasted = stalled_since.map(|since| since.elapsed().as_micros()).unwrap_or_default();
         let stall = WriteStall {
             keyspace: tree.name().to_string(),
@@ -40,6 +43,9 @@ impl Catalog {
             let mut reported = tree.reported_stall();
             let admission: Admission = tree.state().admission;
             let is_over = |stall: &mut WriteStall| {
+                if stall.cause == StallCause::MemoryBudget {
+                    return !self.context.memtables.is_short();
+                }
                 pressure_of(&admission).is_none_or(|pressure| pressure.cause != stall.cause)
             };
             let Some(stall) = reported.take_if(is_over) else { continue };

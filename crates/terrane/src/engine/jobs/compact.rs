@@ -11,7 +11,7 @@ use terrane_policy::{Compaction, Placement, Reason, RunId, TableInfo, soundness}
 use super::gate::{Gate, Pass};
 use super::late_deletes::report_late_deletes;
 use super::merge_io::{MergeIo, MergeScope};
-use super::pacer::JobPacer;
+use super::pacer::{JobPacer, await_memory};
 use super::picking::Picker;
 use super::record::{JobSummary, written_bytes};
 use crate::base::cancel::Cancel;
@@ -21,7 +21,7 @@ use crate::base::error::{Error, Result};
 use crate::base::event::{Event, enter_job};
 use crate::base::stats::{Counter, Timed};
 use crate::engine::catalog::{Catalog, VersionEdit};
-use crate::engine::context::{Context, JobKind};
+use crate::engine::context::{Context, JobGrant, JobKind};
 use crate::engine::merge::DamagedValues;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{JobId, Tree, TreeJobs};
@@ -37,6 +37,7 @@ pub(crate) struct CompactionJob<'a> {
     tree: Arc<Tree>,
     compaction: Arc<Compaction>,
     pass: Pass<'a>,
+    memory: JobGrant,
     /// Cancels the compaction, if the caller that requested it can do so.
     cancel: Option<&'a Cancel>,
 }
@@ -126,10 +127,16 @@ impl Compactor {
         if !self.gate.takes(&merge, level) {
             return None;
         }
+        let memory = &self.context.compaction_memory;
+        let memory = match self.context.is_inline() {
+            true => memory.begin_at_once(),
+            // The end of another compaction wakes this thread.
+            false => memory.try_begin()?,
+        };
         jobs.cursors.advance(&compaction);
         let (id, compaction) = self.begin(&mut jobs, compaction);
         let pass = self.gate.enter(id, merge, level);
-        Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass, cancel: None })
+        Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass, memory, cancel: None })
     }
 
     /// Gives a compaction an id and registers it in the jobs of its tree. The caller then runs it.
@@ -152,24 +159,26 @@ impl Compactor {
         cancel: Option<&Cancel>,
     ) -> Result<()> {
         let _caller = self.context.signals.enter_caller();
-        if let Err(error) = self.context.health.check_open() {
+        // Before the gate, which could pause the compactions for whose memory this one waits.
+        let memory = await_memory(&self.context, tree, cancel).inspect_err(|_| {
             tree.jobs().end(id);
             self.context.signals.end_job();
-            return Err(error);
-        }
+            // The memory that it waited for is free for the threads.
+            self.context.signals.wake();
+        })?;
         let merge = self.picker.scheduler_view(tree, &tree.jobs(), &compaction);
         let pass = self.gate.enter(id, merge, compaction.from_level());
-        self.run(CompactionJob { id, tree: Arc::clone(tree), compaction, pass, cancel })
+        self.run(CompactionJob { id, tree: Arc::clone(tree), compaction, pass, memory, cancel })
     }
 
     /// Runs a compaction to its end and removes it from the jobs of its tree.
     pub(crate) fn run(&self, job: CompactionJob<'_>) -> Result<()> {
-        let CompactionJob { id, tree, compaction, pass, cancel } = job;
+        let CompactionJob { id, tree, compaction, pass, mut memory, cancel } = job;
         let _span = enter_job("compaction", tree.name());
         let is_retried = self.context.health.failure_of(JobKind::Compaction).is_some();
         let begun = (!is_retried).then(|| self.report_begin(&tree, &compaction));
-        let result = self.execute(&tree, &compaction, (&pass, cancel));
-        drop(pass);
+        let result = self.execute(&tree, &compaction, (&pass, cancel), &mut memory);
+        drop((pass, memory));
         tree.retired().drop_unused();
         if result.is_ok() || !is_retried {
             self.report_end(&tree, &compaction, begun, &result);
@@ -195,6 +204,7 @@ impl Compactor {
         tree: &Arc<Tree>,
         compaction: &Compaction,
         (pass, cancel): (&Pass<'_>, Option<&Cancel>),
+        memory: &mut JobGrant,
     ) -> Result<JobRecord> {
         let start = Instant::now();
         let mut laps = CpuLaps::begin();
@@ -217,10 +227,10 @@ impl Compactor {
         // Registered from before the snapshots are listed until the result is installed.
         let _filtering = filter.as_ref().map(|_| self.catalog.filtering.begin(tree));
         let scope = MergeScope { snapshots: self.pipeline.snapshots(), filter };
-        let groups = compaction.groups(shape);
+        let inputs = (compaction.groups(shape), &scope);
         let planning = laps.lap();
-        let inputs = (groups, &scope);
-        let done = self.process_groups(&mut pacer, &version, inputs, &mut outcome, &mut paths);
+        let done =
+            self.process_groups(&mut pacer, &version, inputs, memory, (&mut outcome, &mut paths));
         let merging = laps.lap() + outcome.helpers_cpu;
         let CompactionResult { consumed, tables, value_files, read_bytes, .. } = &outcome;
         let read_bytes = *read_bytes;
@@ -356,15 +366,15 @@ impl Compactor {
         pacer: &mut JobPacer<'_>,
         version: &Arc<Version>,
         (groups, scope): (Vec<InputGroup>, &MergeScope),
-        result: &mut CompactionResult,
-        paths: &mut Vec<PathBuf>,
+        memory: &mut JobGrant,
+        (result, paths): (&mut CompactionResult, &mut Vec<PathBuf>),
     ) -> Result<()> {
         for group in groups {
             match group {
                 InputGroup::Keep(_) => {}
                 InputGroup::Move(table) => result.moved.push(table),
                 InputGroup::Merge(tables) => {
-                    let merged = self.merge_group(pacer, version, &tables, scope, paths)?;
+                    let merged = self.merge_group(pacer, version, &tables, scope, memory, paths)?;
                     result.tables.extend(merged.tables);
                     result.value_files.extend(merged.value_files);
                     result.damaged.extend(merged.damaged);

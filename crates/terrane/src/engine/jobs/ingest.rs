@@ -8,7 +8,7 @@ use terrane_policy::ingest::depth;
 use terrane_policy::{KeyRange, TableInfo, ValueFileId};
 
 use super::gate::{Gate, Stopped};
-use super::merge_io::{MergeIo, chunk_bytes, output_bytes};
+use super::merge_io::{JobBuffers, MergeIo};
 use crate::base::error::{Error, Result};
 use crate::base::expiry::stored;
 use crate::base::memory_ledger::Charge;
@@ -62,9 +62,9 @@ impl IngestTables {
         seq: SeqNo,
     ) -> Self {
         let io = MergeIo::new(context, catalog);
-        let output = output(&io, tree, &Arc::default(), &[]);
-        let bytes = output_bytes(&tree.design());
-        let charge = Charge::new(&context.ledger, |ledger| &ledger.jobs, bytes);
+        let buffers = JobBuffers::of_output(context.memory_plan.flush_bytes(), &tree.design());
+        let charge = Charge::new(&context.ledger, |ledger| &ledger.jobs, buffers.bytes);
+        let output = output(&io, tree, &Arc::default(), &[], &buffers);
         catalog.resize_cache();
         Self {
             context: Arc::clone(context),
@@ -165,7 +165,7 @@ impl IngestTables {
 
     /// Writes all tables again, with another sequence number.
     pub(super) fn rewrite(&mut self, seq: SeqNo) -> Result<()> {
-        let Context { dir, tables: environment, settings, .. } = &*self.context;
+        let Context { dir, tables: environment, memory_plan, .. } = &*self.context;
         let open =
             |table: &FinishedTable| Table::new(table.id, Arc::clone(&table.info), dir, environment);
         let run = OpenRun::of_tables(self.tables.iter().map(open).collect());
@@ -176,18 +176,20 @@ impl IngestTables {
         let files: BTreeMap<_, _> = self.value_files.iter().map(open).collect();
         let relocated: Vec<_> = self.value_files.iter().map(|file| file.name.id()).collect();
         let source = Arc::new(ValueFiles::new(dir, files));
-        let output = output(&self.io, &self.tree, &source, &relocated);
-        let chunk_bytes = chunk_bytes(settings.memory_budget_bytes(), 1);
+        let run = [Arc::new(run)];
+        let buffers = JobBuffers::within(memory_plan.flush_bytes(), &run, &self.tree.design());
+        let [run] = run;
+        let output = output(&self.io, &self.tree, &source, &relocated, &buffers);
         let before = std::mem::replace(&mut self.output, output);
         self.charged_bytes = 0;
         let paths = before.paths().to_vec();
-        let rewritten = self.copy(run, chunk_bytes, seq);
+        let rewritten = self.copy(run, buffers.chunk_bytes, seq);
         self.catalog.abandon(paths);
         rewritten
     }
 
-    fn copy(&mut self, run: OpenRun, chunk_bytes: usize, seq: SeqNo) -> Result<()> {
-        let run = RunCursor::read_ahead(Arc::new(run), chunk_bytes, None);
+    fn copy(&mut self, run: Arc<OpenRun>, chunk_bytes: usize, seq: SeqNo) -> Result<()> {
+        let run = RunCursor::read_ahead(run, chunk_bytes, None);
         let mut input = MergeCursor::new([Source::Run(run)]);
         input.seek_first()?;
         while input.is_valid() {
@@ -207,10 +209,11 @@ fn output(
     tree: &Arc<Tree>,
     source: &Arc<ValueFiles>,
     relocated: &[ValueFileId],
+    buffers: &JobBuffers,
 ) -> Output<'static> {
     // Compression and filter size depend on the level.
     let level = depth(tree.state().version.shape(), &tree.design(), 0);
-    let config = io.output_config(tree, level, Vec::new(), None);
+    let config = io.output_config(tree, level, Vec::new(), None, buffers.parts_bytes_max);
     Output::new(config, io.value_config(tree, source, relocated))
 }
 

@@ -17,16 +17,14 @@ use terrane_memtable::Fragment;
 use terrane_policy::{KeyRange, TableInfo, TreeShape};
 
 use super::compact::Compactor;
-use super::merge_io::{
-    MergeScope, buffered_bytes, chosen_runs, chunk_bytes, fragments_of, output_bytes,
-};
+use super::merge_io::{JobBuffers, MergeScope, chosen_runs, fragments_of};
 use super::pacer::JobPacer;
 use super::subcompactions::{Sample, Subcompaction, subcompactions};
 use crate::base::clock::thread_cpu_time;
 use crate::base::compaction_filter::FilterCounts;
 use crate::base::error::{Error, Result};
-use crate::base::memory_ledger::Charge;
 use crate::base::types::MAX_SEQ;
+use crate::engine::context::JobGrant;
 use crate::engine::cursor::{MergeCursor, RunCursor, Source};
 use crate::engine::merge::{
     Chunk, DamagedValues, DropRules, Filtering, OlderTables, Output, clipped, merge,
@@ -37,6 +35,9 @@ use crate::files::value_file::FinishedValueFile;
 
 /// The number of sampled keys per subcompaction. A merge is cut only at sampled keys.
 const SAMPLES_PER_SUBCOMPACTION: u64 = 16;
+
+/// The memory that each subcompaction should have. A merge with less is not split further.
+const SUBCOMPACTION_BYTES: usize = 1 << 20;
 
 /// The result of merging a group of tables.
 #[derive(Debug, Default)]
@@ -65,7 +66,7 @@ struct GroupMerge<'a, 'p> {
     scope: &'a MergeScope,
     /// Values that expire up to this time have expired for all readers.
     expired_micros: u64,
-    chunk_bytes: usize,
+    buffers: JobBuffers,
 }
 
 /// The files that a subcompaction wrote.
@@ -92,6 +93,7 @@ impl Compactor {
         version: &Arc<Version>,
         tables: &[Arc<TableInfo>],
         scope: &MergeScope,
+        memory: &mut JobGrant,
         paths: &mut Vec<PathBuf>,
     ) -> Result<MergedGroup> {
         // Waits at the gate before it allocates memory, because only a running merge needs the
@@ -101,12 +103,13 @@ impl Compactor {
         let read = self.io.uncovered_tables(tables, &fragments, &scope.snapshots);
         let runs = chosen_runs(version, pacer.compaction, &read);
         let design = pacer.tree.design();
-        let ranges = self.key_ranges(&runs, design.table_bytes)?;
-        let budget = self.context.settings.memory_budget_bytes();
-        let chunk_bytes = chunk_bytes(budget, runs.len() * ranges.len());
-        let bytes =
-            (buffered_bytes(&runs, chunk_bytes, &design) + output_bytes(&design)) * ranges.len();
-        let _charge = Charge::new(&self.context.ledger, |ledger| &ledger.jobs, bytes);
+        let count = self.subcompaction_count(&runs, design.table_bytes);
+        let wanted = JobBuffers::wanted_bytes(&runs, &design).saturating_mul(count);
+        let granted = memory.request(wanted);
+        let count = count.min(granted / SUBCOMPACTION_BYTES).max(1);
+        let ranges = key_ranges(&runs, count)?;
+        let buffers = JobBuffers::within(granted / ranges.len(), &runs, &design);
+        memory.charge(buffers.bytes * ranges.len());
         // The cache releases memory before the job allocates its own.
         self.catalog.resize_cache();
         let is_read = |table: &&Arc<TableInfo>| read.contains(&table.id);
@@ -121,7 +124,7 @@ impl Compactor {
             fragments,
             scope,
             expired_micros: self.pipeline.snapshot_clock().oldest_or_now(),
-            chunk_bytes,
+            buffers,
         };
         let results = if self.context.is_inline() {
             ranges.iter().map(|range| group.merge(range)).collect()
@@ -155,23 +158,29 @@ impl Compactor {
         failed.map_or(Ok(merged), Err)
     }
 
-    /// Cuts the merge of `runs` into at most one key range per merge thread, each with at least a
+    /// Returns the number of threads that merge `runs`, if memory suffices: each gets at least a
     /// table's worth of bytes.
-    fn key_ranges(&self, runs: &[Arc<OpenRun>], table_bytes: u64) -> Result<Vec<Subcompaction>> {
-        let tables = || runs.iter().flat_map(|run| run.tables());
-        let total: u64 = tables().map(|table| table.info().size_bytes).sum();
-        let most = total / table_bytes.max(1);
-        let count = (self.context.settings.merge_threads as u64).min(most);
-        if count < 2 {
-            return Ok(vec![Subcompaction::default()]);
-        }
-        let step = (total / (count * SAMPLES_PER_SUBCOMPACTION)).max(1);
-        let mut samples = Vec::new();
-        for table in tables() {
-            samples_of(table, step, &mut samples)?;
-        }
-        Ok(subcompactions(samples, count as usize))
+    fn subcompaction_count(&self, runs: &[Arc<OpenRun>], table_bytes: u64) -> usize {
+        let most = total_bytes(runs) / table_bytes.max(1);
+        (self.context.settings.merge_threads as u64).min(most).max(1) as usize
     }
+}
+
+fn total_bytes(runs: &[Arc<OpenRun>]) -> u64 {
+    runs.iter().flat_map(|run| run.tables()).map(|table| table.info().size_bytes).sum()
+}
+
+/// Cuts the merge of `runs` into at most `count` key ranges.
+fn key_ranges(runs: &[Arc<OpenRun>], count: usize) -> Result<Vec<Subcompaction>> {
+    if count < 2 {
+        return Ok(vec![Subcompaction::default()]);
+    }
+    let step = (total_bytes(runs) / (count as u64 * SAMPLES_PER_SUBCOMPACTION)).max(1);
+    let mut samples = Vec::new();
+    for table in runs.iter().flat_map(|run| run.tables()) {
+        samples_of(table, step, &mut samples)?;
+    }
+    Ok(subcompactions(samples, count))
 }
 
 impl GroupMerge<'_, '_> {
@@ -224,7 +233,7 @@ impl GroupMerge<'_, '_> {
         let heat = warmer.as_ref().and_then(Warmer::heat);
         let sources = self.runs.iter().map(|run| {
             let run = Arc::clone(run);
-            Source::Run(RunCursor::read_ahead(run, self.chunk_bytes, heat.cloned()))
+            Source::Run(RunCursor::read_ahead(run, self.buffers.chunk_bytes, heat.cloned()))
         });
         let mut input = MergeCursor::new(sources);
         match &range.start {
@@ -244,7 +253,8 @@ impl GroupMerge<'_, '_> {
         // Values that have expired become tombstones whose age counts from the expiry time.
         let oldest = self.tables.iter().filter_map(|table| table.dead_since(None)).min();
         let oldest = oldest.filter(|&since| since <= context.clock.now_micros());
-        let mut config = io.output_config(tree, level, grandparents, oldest);
+        let mut config =
+            io.output_config(tree, level, grandparents, oldest, self.buffers.parts_bytes_max);
         config.warmer = warmer;
         let values = io.value_config(tree, self.version.values(), &compaction.relocated);
         let mut output = Output::new(config, values);

@@ -18,9 +18,20 @@ use crate::files::table::{FinishedTable, SINK_BYTES, Table, TableConfig};
 use crate::files::value_file::ValueFiles;
 
 /// The maximum size of a read from a run, and the minimum size, which is used when memory is
-/// scarce.
+/// scarce. Larger chunks hardly reduce the cost per byte.
 const CHUNK_BYTES_MAX: usize = 512 << 10;
 const CHUNK_BYTES_MIN: usize = 16 << 10;
+
+/// The buffers of a table writer besides its sink: a block, its compressed form, and the state of the
+/// compression.
+const BLOCK_BUFFER_BYTES: usize = 64 << 10;
+
+/// The minimum memory for the parts of a table that its writer keeps until its end.
+const PARTS_BYTES_MIN: usize = 128 << 10;
+
+/// What those parts take per key, and the assumed size of an entry: see `TableWriter::parts_bytes`.
+const PARTS_BYTES_PER_KEY: usize = 18;
+const ENTRY_BYTES_GUESS: usize = 100;
 
 /// The approximate index size per block: 21 bytes, and the part of the key that distinguishes the
 /// block from the previous one.
@@ -54,6 +65,7 @@ impl MergeIo {
         level: usize,
         grandparents: Vec<Arc<TableInfo>>,
         oldest_tombstone_micros: Option<u64>,
+        parts_bytes_max: usize,
     ) -> OutputConfig<'static> {
         let Context { storage, settings, clock, .. } = &*self.context;
         let (design, catalog) = (tree.design(), Arc::clone(&self.catalog));
@@ -71,6 +83,7 @@ impl MergeIo {
             },
             warmer: None,
             table_bytes: design.table_bytes,
+            parts_bytes_max,
             grandparents,
             next_table: Box::new(move || catalog.next_table()),
             now_micros: clock.now_micros(),
@@ -157,21 +170,58 @@ pub(super) fn chosen_runs(
     runs
 }
 
-/// Returns the size of a read from each of `runs`. Larger chunks hardly reduce the cost per byte,
-/// and the chunks of all runs together must leave most of the memory budget for other uses.
-pub(super) fn chunk_bytes(budget: u64, runs: usize) -> usize {
-    let share = usize::try_from(budget / 8).unwrap_or(usize::MAX) / runs.max(1);
-    share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX)
+/// The sizes of the buffers of a job, for each thread that merges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct JobBuffers {
+    /// The size of a read from a run.
+    pub(super) chunk_bytes: usize,
+    /// The limit for the parts of a table that its writer keeps; a table ends when it is reached.
+    pub(super) parts_bytes_max: usize,
+    /// All buffers together.
+    pub(super) bytes: usize,
 }
 
-/// Returns the memory for the chunks that a merge of `runs` keeps at a time, and for the indexes of
-/// the tables that it reads.
-pub(super) fn buffered_bytes(runs: &[Arc<OpenRun>], chunk_bytes: usize, design: &Design) -> usize {
-    let of_table = |bytes: usize| {
-        let blocks = bytes / usize::try_from(design.block_bytes).unwrap_or(usize::MAX).max(1);
-        chunk_bytes.min(bytes) + blocks * INDEX_ENTRY_BYTES
-    };
-    runs.iter().map(|run| of_table(largest_table_bytes(run))).sum()
+impl JobBuffers {
+    /// Divides `granted` bytes among the buffers of a merge of `runs`; the smallest buffers may take
+    /// more. A value that moves is in a separate block, which the buffer pool counts.
+    pub(super) fn within(granted: usize, runs: &[Arc<OpenRun>], design: &Design) -> Self {
+        let largest: Vec<usize> = runs.iter().map(|run| largest_table_bytes(run)).collect();
+        Self::for_tables(granted, &largest, design)
+    }
+
+    /// Does the same for a job that reads no tables.
+    pub(super) fn of_output(granted: usize, design: &Design) -> Self {
+        Self::for_tables(granted, &[], design)
+    }
+
+    /// Returns the bytes that leave nothing to wish for.
+    pub(super) fn wanted_bytes(runs: &[Arc<OpenRun>], design: &Design) -> usize {
+        let chunks = |bytes: usize| CHUNK_BYTES_MAX.min(bytes) + index_bytes(bytes, design);
+        let read: usize = runs.iter().map(|run| chunks(largest_table_bytes(run))).sum();
+        let entries = usize::try_from(design.table_bytes).unwrap_or(usize::MAX) / ENTRY_BYTES_GUESS;
+        let parts = entries.saturating_mul(PARTS_BYTES_PER_KEY).max(PARTS_BYTES_MIN);
+        writer_bytes(design).saturating_add(parts).saturating_add(read)
+    }
+
+    fn for_tables(granted: usize, largest: &[usize], design: &Design) -> Self {
+        let indexes: usize = largest.iter().map(|bytes| index_bytes(*bytes, design)).sum();
+        let writer = writer_bytes(design);
+        let rest = granted.saturating_sub(writer + indexes);
+        let wished: usize = largest.iter().map(|bytes| CHUNK_BYTES_MAX.min(*bytes)).sum();
+        // A third for the parts of the new table, and all that the chunks do not need.
+        let parts_bytes_max = (rest / 3).max(rest.saturating_sub(wished)).max(PARTS_BYTES_MIN);
+        let for_chunks = rest.saturating_sub(parts_bytes_max) / largest.len().max(1);
+        let chunk_bytes = for_chunks.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let chunks: usize = largest.iter().map(|bytes| chunk_bytes.min(*bytes)).sum();
+        let bytes = writer + indexes + parts_bytes_max + chunks;
+        Self { chunk_bytes, parts_bytes_max, bytes }
+    }
+}
+
+/// The index of a table of this size, which a merge keeps while it reads the table.
+fn index_bytes(table_bytes: usize, design: &Design) -> usize {
+    let block_bytes = usize::try_from(design.block_bytes).unwrap_or(usize::MAX);
+    table_bytes / block_bytes.max(1) * INDEX_ENTRY_BYTES
 }
 
 fn largest_table_bytes(run: &OpenRun) -> usize {
@@ -179,13 +229,10 @@ fn largest_table_bytes(run: &OpenRun) -> usize {
     sizes.max().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(0)
 }
 
-/// Returns the memory that a job needs in addition to its input: the buffers of table writers and
-/// value file writers, and the hashes for the filter. A value that moves is in a separate block,
-/// which the buffer pool counts.
-pub(super) fn output_bytes(design: &Design) -> usize {
-    let entries_guess = design.table_bytes / 100;
+/// The buffers of the writers of tables and of value files.
+fn writer_bytes(design: &Design) -> usize {
     let value_writer = design.values.separation().map_or(0, |_| SINK_BYTES);
-    (512 << 10) + value_writer + usize::try_from(entries_guess * 8).unwrap_or(0)
+    SINK_BYTES + BLOCK_BUFFER_BYTES + value_writer
 }
 
 #[cfg(test)]
@@ -193,8 +240,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_writer_of_value_files_counts() {
-        let bytes = |text: &str| output_bytes(&text.parse().unwrap());
-        assert_eq!(bytes("leveling; values=separate(64)"), bytes("leveling") + (256 << 10));
+    fn buffers_fit_into_what_is_granted_unless_they_are_the_smallest() {
+        let design = "leveling; values=separate(64)".parse().unwrap();
+        let plain = "leveling".parse().unwrap();
+        let wanted = JobBuffers::wanted_bytes(&[], &plain);
+        assert_eq!(JobBuffers::wanted_bytes(&[], &design), wanted + SINK_BYTES);
+        for runs in [0, 1, 2, 10] {
+            let largest = vec![32 << 20; runs];
+            for granted in [4 << 20, 8 << 20, 64 << 20] {
+                let buffers = JobBuffers::for_tables(granted, &largest, &plain);
+                let JobBuffers { chunk_bytes, parts_bytes_max, bytes } = buffers;
+                // Ten runs need 160 KiB for chunks and 2.5 MiB for indexes.
+                assert!(bytes <= granted, "{runs} runs, {granted}: {buffers:?}");
+                assert!(parts_bytes_max * 3 >= granted - granted / 2 || runs == 10);
+                assert!((CHUNK_BYTES_MIN..=CHUNK_BYTES_MAX).contains(&chunk_bytes));
+            }
+            let least = JobBuffers::for_tables(0, &largest, &plain);
+            assert_eq!(
+                (least.chunk_bytes, least.parts_bytes_max),
+                (CHUNK_BYTES_MIN, PARTS_BYTES_MIN)
+            );
+        }
+    }
+
+    #[test]
+    fn what_chunks_do_not_need_goes_to_the_table() {
+        let plain = "leveling".parse().unwrap();
+        let small = JobBuffers::for_tables(64 << 20, &[100 << 10; 2], &plain);
+        assert!(small.parts_bytes_max > 63 << 20, "{small:?}");
+        assert_eq!(JobBuffers::for_tables(16 << 20, &[], &plain).bytes, 16 << 20);
     }
 }

@@ -9,7 +9,7 @@ use super::gate::{Pass, Progress, Stopped};
 use super::picking::Picker;
 use crate::base::cancel::{self, Cancel};
 use crate::base::error::{Error, Result};
-use crate::engine::context::Context;
+use crate::engine::context::{Context, JobGrant};
 use crate::engine::merge::Chunk;
 use crate::engine::tree::Tree;
 
@@ -93,4 +93,23 @@ impl<'a> JobPacer<'a> {
             if is_cancelled() && !ends() { Error::Cancelled } else { Error::Closed }
         })
     }
+}
+
+/// Waits until few enough compactions run that there is memory for one in the calling thread.
+///
+/// # Errors
+/// [`Error::Closed`] if the database is being closed or the tree was dropped, and
+/// [`Error::Cancelled`] if the caller cancelled the compaction.
+pub(super) fn await_memory(
+    context: &Context,
+    tree: &Tree,
+    cancel: Option<&Cancel>,
+) -> Result<JobGrant> {
+    context.health.check_open()?;
+    if context.is_inline() {
+        return Ok(context.compaction_memory.begin_at_once());
+    }
+    let ends = || context.signals.is_stopping() || tree.is_dropped();
+    let granted = context.compaction_memory.begin(|| ends() || cancel::is_cancelled(cancel));
+    granted.ok_or_else(|| if ends() { Error::Closed } else { Error::Cancelled })
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use terrane_memtable::Pool;
 use terrane_policy::TableId;
 
 use crate::base::error::Result;
@@ -15,7 +14,9 @@ use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::Counters;
 use crate::base::types::{KeyspaceId, Lsn};
 use crate::engine::catalog::{Catalog, Trees, discard_table};
-use crate::engine::context::{Context, DiskReserve, Health, Signals};
+use crate::engine::context::{
+    Context, DiskReserve, Health, JobMemory, MemoryPlan, MemtableMemory, Signals,
+};
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::read::Reader;
@@ -147,6 +148,7 @@ fn context(
     let events = Arc::new(EventLog::new(Arc::clone(&components.clock), components.listener));
     let ledger = Arc::new(MemoryLedger::default());
     let budget = settings.memory_budget_bytes();
+    let plan = MemoryPlan::new(budget, settings.compactions_max(), settings.flush_threads);
     let tables = Arc::new(TableEnvironment {
         owner: Owner::this_process(),
         storage: Arc::clone(places.storage),
@@ -159,6 +161,7 @@ fn context(
         }),
         open_files: OpenFiles::new(open_files_max),
         ledger: Arc::clone(&ledger),
+        standalone_bytes_max: plan.scan_bytes,
         counters: Arc::clone(&counters),
         clock: Arc::clone(&components.clock),
         counts_accesses: AtomicBool::new(false),
@@ -181,11 +184,14 @@ fn context(
         merge_operators: components.merge_operators,
         compaction_filters: components.compaction_filters,
         counters,
+        memtables: MemtableMemory::new(plan),
+        compaction_memory: JobMemory::new(plan.compactions, &ledger),
+        flush_memory: JobMemory::new(plan.flushes, &ledger),
         ledger,
         tables,
         health: Health::new(Arc::clone(&events)),
         events,
-        pool: Pool::new(usize::try_from(budget / 4).unwrap_or(usize::MAX)),
+        memory_plan: plan,
         signals: Signals::default(),
         settings,
     }
@@ -201,7 +207,7 @@ fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Res
         keyspace.tables.iter().map(|(id, record)| (*id, open(record))).collect();
     let version = Version::new(keyspace.shape.clone(), &tables, open_values(keyspace, context));
     let design = keyspace.design.clone();
-    let memtable = new_memtable(&design, &context.pool, None);
+    let memtable = new_memtable(&design, &context.memtables, None);
     let active = ActiveMemtable::new(memtable, keyspace.flushed);
     let tree = Tree::new(id, &keyspace.name, design, version, active);
     tree.default_ttl().set(keyspace.ttl_micros);

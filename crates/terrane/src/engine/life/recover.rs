@@ -219,10 +219,11 @@ impl Engine {
 
     fn replace_replayed(&self, tree: &Arc<Tree>, lsn: Lsn, last_seq: SeqNo) {
         let before = Arc::clone(&tree.state().active.memtable);
-        let memtable = new_memtable(&tree.design(), &self.context.pool, Some(&before));
+        let memtable = new_memtable(&tree.design(), &self.context.memtables, Some(&before));
         tree.replace(|mut state| {
             let next = Arc::new(ActiveMemtable::new(memtable, lsn));
             let before = std::mem::replace(&mut state.active, next);
+            self.context.memtables.note_replaced(&before.memtable);
             let reason = FlushReason::Recovery;
             let immutable = ImmutableMemtable::new(&before, lsn, last_seq, reason);
             state.immutables.insert(0, Arc::new(immutable));

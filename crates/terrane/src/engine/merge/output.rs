@@ -1,8 +1,9 @@
 //! Writes the output tables of a merge and decides where to cut them.
 //!
-//! A table ends when it has reached its target size, or when it overlaps so much of the level below
-//! the output level that compacting it into that level would be expensive (LevelDB's grandparent
-//! limit). All versions of a key stay in one table. Range tombstones are split at the cuts.
+//! A table ends when it has reached its target size, when its index and filter would take more memory
+//! than the job was granted, or when it overlaps so much of the level below the output level that
+//! compacting it into that level would be expensive (LevelDB's grandparent limit). All versions of a key
+//! stay in one table. Range tombstones are split at the cuts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +41,9 @@ pub(crate) struct OutputConfig<'a> {
     pub(crate) warmer: Option<Warmer>,
     /// Target size of a table.
     pub(crate) table_bytes: u64,
+    /// The limit in bytes for the parts that a table writer keeps in memory until the table ends. A
+    /// table ends when it is reached.
+    pub(crate) parts_bytes_max: usize,
     /// The tables of the level below the output level, in key order.
     pub(crate) grandparents: Vec<Arc<TableInfo>>,
     /// Returns the id and the path of the next table.
@@ -159,7 +163,9 @@ impl<'a> Output<'a> {
             self.grandparent += 1;
         }
         let limit = self.config.table_bytes.saturating_mul(GRANDPARENTS_MAX);
-        writer.size_bytes() >= self.config.table_bytes || self.grandparent_bytes > limit
+        writer.size_bytes() >= self.config.table_bytes
+            || self.grandparent_bytes > limit
+            || writer.parts_bytes() >= self.config.parts_bytes_max
     }
 
     fn open_writer(&mut self) -> Result<()> {

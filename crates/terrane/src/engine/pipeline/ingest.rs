@@ -59,12 +59,13 @@ pub(crate) fn enter_ingest<'a>(
     let is_inserted = tree.last_seq().min(last) <= pipeline.visible();
     let preparation =
         if pipeline.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
-    let memtable = tree.next_memtable(&pipeline.context.pool, preparation);
+    let memtable = tree.next_memtable(&pipeline.context.memtables, preparation);
     let noted_from = pipeline.context.logged_values_from(&tree.design());
     tree.replace(|mut next| {
         // An empty memtable is also replaced, because its states have no `readable_to` limit.
         let active = Arc::new(ActiveMemtable::new(memtable, position).noting(noted_from));
         let before = std::mem::replace(&mut next.active, active);
+        pipeline.context.memtables.note_replaced(&before.memtable);
         if !is_inserted || !before.memtable.is_empty() {
             let reason = FlushReason::Requested;
             let immutable = ImmutableMemtable::new(&before, position, last, reason);

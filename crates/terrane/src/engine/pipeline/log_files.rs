@@ -89,7 +89,7 @@ impl Pipeline {
     /// Requests a block of memtable memory from the log thread, if there is one and the pool has
     /// few blocks.
     pub(crate) fn prepare_block(&self) {
-        if !self.context.is_inline() && self.context.pool.needs_block() {
+        if !self.context.is_inline() && self.context.memtables.pool().needs_block() {
             self.tasks.prepare_block();
         }
     }
@@ -183,11 +183,11 @@ impl Pipeline {
         while let Some(task) = self.tasks.next(&self.context.signals) {
             match task {
                 LogTask::PrefaultPages(pages) => pages.run(),
-                LogTask::PrepareBlock => self.context.pool.prepare(),
+                LogTask::PrepareBlock => self.context.memtables.pool().prepare(),
                 LogTask::SyncHeader(header) => self.sync_header(&header),
                 LogTask::Clean(segment) => self.clean_segment(segment),
                 LogTask::Drop(ended) => drop(ended),
-                LogTask::PrepareMemtable(tree) => tree.prepare_memtable(&self.context.pool),
+                LogTask::PrepareMemtable(tree) => tree.prepare_memtable(&self.context.memtables),
                 // A failure fails the database, where writers find it.
                 LogTask::Sync => drop(self.sync_log()),
             }

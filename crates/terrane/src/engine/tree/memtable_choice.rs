@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use terrane_memtable::{Memtable, Pool};
+use terrane_memtable::Memtable;
 use terrane_policy::memtable_choice::regret::{Change, RecentUse, Regret, check_every};
 use terrane_policy::memtable_choice::{
     MemtableOperations, MemtableSelection, OPERATIONS_MIN, choose,
@@ -12,6 +12,7 @@ use terrane_policy::{Design, MemtableKind};
 use super::memtables::{memtable_of, new_memtable};
 use super::state::TreeState;
 use super::usage::{Seen, UsageTotals};
+use crate::engine::context::MemtableMemory;
 
 /// The kind that was chosen for the memtables of a tree whose design leaves it open.
 #[derive(Debug, Default)]
@@ -68,13 +69,13 @@ impl MemtableChoice {
         &self,
         design: &Design,
         state: &TreeState,
-        pool: &Arc<Pool>,
+        memory: &MemtableMemory,
     ) -> Arc<Memtable> {
         let active = &state.active.memtable;
         let mut choices = self.lock();
         if design.memtable != MemtableKind::Auto {
             *choices = Choices::default();
-            return new_memtable(design, pool, Some(active));
+            return new_memtable(design, memory, Some(active));
         }
         let totals = state.usage.totals();
         let distinct = Some(state.usage.take_distinct());
@@ -82,7 +83,7 @@ impl MemtableChoice {
         choices.chosen_at = totals;
         let kind = choices.choose(design, recent);
         drop(choices);
-        memtable_of(kind, design.buffer_bytes, pool, Some(active))
+        memtable_of(kind, design.buffer_bytes, memory, Some(active))
     }
 
     /// Notes that the most recently created memtable becomes the active one.
@@ -99,10 +100,15 @@ impl MemtableChoice {
 
     /// Returns a change to the active memtable, if readers have requested a check and the change is
     /// due.
-    pub(super) fn due_change(&self, design: &Design, state: &TreeState) -> Option<Change> {
+    pub(super) fn due_change(
+        &self,
+        design: impl FnOnce() -> Design,
+        state: &TreeState,
+    ) -> Option<Change> {
         if !state.usage.take_due() {
             return None;
         }
+        let design = &design();
         let mut choices = self.lock();
         let kind = choices.active.as_ref()?.kind;
         let totals = state.usage.totals();

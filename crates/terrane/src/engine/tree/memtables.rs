@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use terrane_memtable::{
     BTreeConfig, Config, DrainInsert, ExpectedKeys, FloDbConfig, HashLinkedListConfig,
-    HashSkipListConfig, HashVectorConfig, HashView, LowerLevel, Memtable, Pool, SkipListConfig,
-    Update, VectorConfig, VectorQuery,
+    HashSkipListConfig, HashVectorConfig, HashView, LowerLevel, Memtable, SkipListConfig, Update,
+    VectorConfig, VectorQuery,
 };
 use terrane_policy::flodb::{self, FloDb};
 use terrane_policy::{self as policy, Design, MemtableKind, OrderedView};
+
+use crate::engine::context::MemtableMemory;
 
 /// The size of a bucket of the Membuffer, and its capacity in keys.
 const BUCKET_BYTES: u64 = 64;
@@ -24,21 +26,22 @@ const SPARE: (u64, u64) = (3, 2);
 /// Creates an empty memtable for a design, to replace `before`.
 pub(crate) fn new_memtable(
     design: &Design,
-    pool: &Arc<Pool>,
+    memory: &MemtableMemory,
     before: Option<&Memtable>,
 ) -> Arc<Memtable> {
-    memtable_of(design.memtable, design.buffer_bytes, pool, before)
+    let Design { memtable, buffer_bytes, .. } = memory.fitted(design);
+    memtable_of(memtable, buffer_bytes, memory, before)
 }
 
 pub(super) fn memtable_of(
     kind: MemtableKind,
     buffer_bytes: u64,
-    pool: &Arc<Pool>,
+    memory: &MemtableMemory,
     before: Option<&Memtable>,
 ) -> Arc<Memtable> {
     let config = memtable_config(kind, buffer_bytes, before);
     let keys = before.map_or(ExpectedKeys::Unknown, ExpectedKeys::Like);
-    Memtable::with_keys(config, pool, keys)
+    Memtable::with_keys(config, memory.pool(), keys)
 }
 
 /// Returns the configuration of a memtable of a kind. If the design leaves the kind open, the

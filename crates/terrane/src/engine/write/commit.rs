@@ -66,6 +66,7 @@ impl Writer {
         let (operations, user_bytes) = write.check()?;
         let mut target = WriteTarget::new(write);
         let size = WriteSize { operations, user_bytes };
+        let _large = self.context.memtables.begin_large_write(user_bytes);
         self.slow_down(&mut target, user_bytes)?;
         let logged = match self.log_between(&write, &mut target, size, durability, condition)? {
             // Checked first without the lock, where most conflicts are found.

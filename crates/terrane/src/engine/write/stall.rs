@@ -15,8 +15,7 @@ use super::target::WriteTarget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{FlushReason, StallEffect};
 use crate::base::stats::{Counter, Timed};
-use crate::engine::catalog::Trees;
-use crate::engine::context::{BackgroundFailure, JobKind};
+use crate::engine::context::{BackgroundFailure, JobKind, MemtableMemory};
 use crate::engine::pipeline::PipelineState;
 use crate::engine::tree::{Tree, TreeState};
 use crate::files::batch::Op;
@@ -31,7 +30,7 @@ const OVERWRITTEN_SHARE_MIN: u64 = 128;
 /// A tree that stops writers, and the reason.
 pub(super) struct Stop {
     pub(super) tree: Arc<Tree>,
-    pressure: Pressure,
+    pub(super) pressure: Pressure,
 }
 
 impl Writer {
@@ -46,8 +45,22 @@ impl Writer {
         // Closing marks the database closed before it takes this lock to flush, so the flush includes
         // every write that passes this check.
         self.context.health.check_writable()?;
+        if state.count_bytes(user_bytes, MEASURE_EVERY_BYTES) {
+            self.keep_to_budget(&mut state);
+        }
         let mut stalled_since = None;
-        while let Some(stop) = self.check_space(&mut state, target, user_bytes) {
+        let is_large = MemtableMemory::is_large(user_bytes);
+        loop {
+            // A write that exceeds the share alone is admitted once the other entries are flushed. The
+            // few that other writers add meanwhile do not make it wait again.
+            let flush_above = is_large.then(|| match stalled_since {
+                None => 0,
+                Some(_) => self.context.memtables.active_bytes_max() / 2,
+            });
+            let stop = self
+                .check_memory(&mut state, target, flush_above)
+                .or_else(|| self.check_space(&mut state, target, user_bytes));
+            let Some(stop) = stop else { break };
             if self.context.events.is_in_listener() {
                 // The job that would make space may be waiting for the listener that is writing.
                 break;
@@ -56,6 +69,8 @@ impl Writer {
                 break;
             }
             stalled_since.get_or_insert_with(Instant::now);
+            // A waiting writer must not keep a memtable in memory that is flushed meanwhile.
+            target.release();
             state = match self.stall(state, &stop) {
                 Err(error) if self.goes_on(&target.write(), &stop, &error) => self.pipeline.lock(),
                 stalled => stalled?,
@@ -64,9 +79,6 @@ impl Writer {
         }
         if let Some(since) = stalled_since {
             self.context.counters.durations.note(Timed::Stall, since.elapsed());
-        }
-        if state.count_bytes(user_bytes, MEASURE_EVERY_BYTES) {
-            self.keep_to_budget(&mut state);
         }
         Ok(state)
     }
@@ -158,6 +170,9 @@ impl Writer {
         let tree_state = tree.state();
         match &tree_state.admission {
             Admission::Stop(pressure) => self.would_wait(tree, &tree_state, pressure),
+            _ if self.context.memtables.is_short() => {
+                self.would_wait(tree, &tree_state, &self.context.memtables.pressure())
+            }
             _ => false,
         }
     }
@@ -199,11 +214,9 @@ impl Writer {
     }
 
     /// Returns the size at which a memtable is full. This is the size that the design sets, but at
-    /// most a quarter of the memory budget, so that a memtable can be filled while others are
-    /// flushed.
+    /// most half of what memtables may take, so that a memtable can be filled while another is flushed.
     pub(crate) fn memtable_bytes_max(&self, tree: &Tree) -> u64 {
-        let quarter = self.context.settings.memory_budget_bytes() / 4;
-        tree.buffer_bytes().min(quarter)
+        self.context.memtables.bytes_max(tree.buffer_bytes())
     }
 
     /// Waits until background work has made space, or does that work if it is inline.
@@ -254,6 +267,7 @@ impl Writer {
             StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
             StallCause::CompactionsDue => Counter::StallShapeMicros,
             StallCause::ValueSpace => Counter::StallValuesMicros,
+            StallCause::MemoryBudget => Counter::StallMemoryMicros,
         };
         self.context.counters.add(cause, micros);
         self.context.counters.add(Counter::StalledWrites, 1);
@@ -291,48 +305,12 @@ impl Writer {
         let damage = self.jobs.blocking_damage(tree);
         Err(damage.unwrap_or_else(|| Error::internal(format!("nothing to do about {pressure}"))))
     }
-
-    /// Keeps memtables and cache within the memory budget, and the log within its limit.
-    fn keep_to_budget(&self, state: &mut PipelineState) {
-        let total = self.catalog.resize_cache();
-        let trees = self.catalog.trees();
-        let mut largest: Option<(usize, &Arc<Tree>)> = None;
-        for tree in trees.values() {
-            let tree_state = tree.state();
-            let active = tree_state.active.memtable.filled_bytes();
-            let can_rotate = !matches!(tree_state.admission, Admission::Stop(_));
-            if can_rotate && largest.is_none_or(|(bytes, _)| bytes < active) {
-                largest = Some((active, tree));
-            }
-        }
-        // With several trees, the memtables may exceed the budget before any of them is full.
-        if total as u64 > self.context.settings.memory_budget_bytes() / 2
-            && trees.len() > 1
-            && let Some((_, tree)) = largest.filter(|(bytes, _)| *bytes > MEASURE_EVERY_BYTES)
-        {
-            self.pipeline.rotate(state, tree, FlushReason::Memory);
-        }
-        self.shorten_log(state, &trees);
-    }
-
-    /// Flushes the trees that need the oldest part of a log that exceeds its limit.
-    fn shorten_log(&self, state: &mut PipelineState, trees: &Trees) {
-        let Some(log) = &state.log else { return };
-        let end = log.end();
-        let limit = self.context.settings.log_bytes_max();
-        for tree in trees.values() {
-            let begins = tree.state().log_begins();
-            if begins.is_some_and(|begins| end.0 - begins.0 > limit) {
-                self.pipeline.rotate(state, tree, FlushReason::LogLength);
-            }
-        }
-    }
 }
 
 /// Returns the kind of job that relieves a pressure.
 fn relieving_job(pressure: &Pressure) -> JobKind {
     match pressure.cause {
-        StallCause::ImmutableMemtables => JobKind::Flush,
+        StallCause::ImmutableMemtables | StallCause::MemoryBudget => JobKind::Flush,
         _ => JobKind::Compaction,
     }
 }

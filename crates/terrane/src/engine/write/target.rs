@@ -6,7 +6,7 @@ use arc_swap::Guard;
 
 use crate::base::error::{Error, Result};
 use crate::base::types::{KeyspaceId, SeqNo};
-use crate::engine::catalog::Catalog;
+use crate::engine::catalog::{Catalog, Trees};
 use crate::engine::pipeline::WrittenKeys;
 use crate::engine::tree::{Tree, TreeState};
 use crate::files::batch::{Batch, Op, Ops};
@@ -172,6 +172,24 @@ impl<'a> WriteTarget<'a> {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Returns the trees of the write that still exist.
+    pub(super) fn trees<'t>(&self, all: &'t Trees) -> Vec<&'t Arc<Tree>> {
+        match self {
+            Self::One { tree, .. } => all.get(&tree.id).into_iter().collect(),
+            Self::Batch { batch, .. } => {
+                batch.keyspaces().iter().filter_map(|id| all.get(id)).collect()
+            }
+        }
+    }
+
+    /// Drops replaced states, whose memtables would otherwise stay in memory.
+    pub(super) fn release(&mut self) {
+        match self {
+            Self::One { tree, state, .. } => tree.refresh(state),
+            Self::Batch { trees, .. } => trees.clear(),
         }
     }
 

@@ -194,6 +194,12 @@ impl BufferPool {
         unsafe { BlockMut::new(frame, len) }
     }
 
+    /// Returns the bytes of blocks outside of the pool.
+    pub(crate) fn standalone_bytes(&self) -> usize {
+        // Relaxed: no other memory access depends on the sum.
+        self.0.standalone.load(Ordering::Relaxed)
+    }
+
     /// Returns true if a block of `len` bytes needs no eviction.
     pub(crate) fn has_room(&self, len: usize) -> bool {
         let state = self.0.lock();

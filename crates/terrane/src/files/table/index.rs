@@ -53,6 +53,11 @@ impl IndexBuilder {
         self.offsets.len()
     }
 
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.separators.capacity()
+            + (self.ends.capacity() + self.offsets.capacity()) * size_of::<u64>()
+    }
+
     fn separator(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.separators[start..self.ends[index]]

@@ -69,10 +69,19 @@ impl ReadAhead {
         }
         let chunk_end = place.start.saturating_add(self.chunk_bytes as u64).min(data_end);
         let len = chunk_end.max(place.end).saturating_sub(place.start) as usize;
-        // The old window is released first, so that there are never two windows in memory.
-        self.window = Vec::new();
+        table.file.check_place(place.start, len)?;
+        if len > 2 * self.chunk_bytes || self.window.capacity() > 2 * self.chunk_bytes {
+            // A block larger than a chunk gets memory of its own. The old window is released first, so
+            // that there are never two windows in memory.
+            self.window = Vec::new();
+        }
+        self.window.resize(len, 0);
         self.window_start = place.start;
-        self.window = table.file.read(&opened.reader, place.start, len)?;
+        let read = table.file.read_into(&opened.reader, place.start, &mut self.window);
+        if let Err(error) = read {
+            self.window.clear();
+            return Err(error);
+        }
         table.counters().add(Counter::CompactionBytesRead, len as u64);
         Ok(())
     }

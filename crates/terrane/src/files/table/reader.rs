@@ -42,6 +42,8 @@ pub(crate) struct TableEnvironment {
     /// The files that are open.
     pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) ledger: Arc<MemoryLedger>,
+    /// Scans read ahead only while blocks outside of the buffer pool take less than this.
+    pub(crate) standalone_bytes_max: usize,
     pub(crate) counters: Arc<Counters>,
     /// The clock for the times of lookups.
     pub(crate) clock: Arc<dyn Clock>,
@@ -85,6 +87,7 @@ impl TableEnvironment {
             io_threads: IoThreads::new(0),
             open_files: OpenFiles::new(None),
             ledger: Arc::default(),
+            standalone_bytes_max: usize::MAX,
             counters: Arc::default(),
             clock: Arc::new(SystemClock),
             counts_accesses: AtomicBool::new(false),
@@ -93,6 +96,11 @@ impl TableEnvironment {
             opening_readers: OpeningReaders::default(),
             damage: Mutex::default(),
         }
+    }
+
+    /// Returns how much more blocks outside of the buffer pool may take.
+    pub(super) fn standalone_room(&self) -> u64 {
+        self.standalone_bytes_max.saturating_sub(self.buffer.standalone_bytes()) as u64
     }
 
     /// Takes the memory of open tables from the buffer pool once it reaches a sixty-fourth of the

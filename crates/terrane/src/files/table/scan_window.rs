@@ -114,9 +114,10 @@ impl ScanWindow {
     }
 
     /// Returns the blocks to read next, from `number` on; empty if they are so large that each is
-    /// better read individually.
+    /// better read individually, or if other scans take all memory for reading ahead.
     fn grow(&mut self, table: &Table, number: usize) -> Range<usize> {
         self.bytes = (self.bytes * 2).clamp(FIRST_BYTES, BYTES_MAX);
+        self.bytes = self.bytes.min(table.file.environment.standalone_room());
         let end = table.blocks_within(number, self.bytes).unwrap_or(number);
         if end > number + 1 { number..end } else { number..number }
     }

@@ -93,6 +93,7 @@ fn open_in(
         io_threads: IoThreads::new(2),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
+        standalone_bytes_max: usize::MAX,
         counters: Arc::new(Counters::default()),
         clock: Arc::new(crate::base::clock::SystemClock),
         counts_accesses: std::sync::atomic::AtomicBool::new(false),

@@ -31,6 +31,9 @@ use crate::files::value_pointer::{ValuePointer, record_bytes};
 /// The alignment of filters, so that each of their lines is one cache line.
 const FILTER_ALIGN: u64 = 64;
 
+/// The smallest number of hashes by which their list grows.
+const HASHES_MIN: usize = 256;
+
 /// The format of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableConfig {
@@ -125,6 +128,14 @@ impl TableWriter {
         self.sink.offset() + self.block.size() as u64
     }
 
+    /// Returns the memory of the parts that are written when the table ends: the filter, the hashes from
+    /// which it is built, and the index, at its end also as a block.
+    pub(crate) fn parts_bytes(&self) -> usize {
+        let filter = self.hashes.len() as f64 * self.config.filter_bits / 8.0;
+        let hashes = self.hashes.capacity().max(2 * self.hashes.len()) * size_of::<u64>();
+        hashes + filter as usize + 2 * self.index.memory_bytes()
+    }
+
     /// Returns the key added last.
     pub(crate) fn last_key(&self) -> &[u8] {
         self.block.last_key().unwrap_or(&self.last_key)
@@ -146,7 +157,7 @@ impl TableWriter {
                 return Err(Error::internal("entries of a table are out of order"));
             }
             Ordering::Less => {
-                self.hashes.push(filter::filter_hash(key));
+                self.push_hash(filter::filter_hash(key));
                 self.properties.keys += 1;
             }
             Ordering::Equal => {}
@@ -172,6 +183,14 @@ impl TableWriter {
         self.begin_block(key);
         self.block.add(key, seq, kind, value);
         Ok(())
+    }
+
+    fn push_hash(&mut self, hash: u64) {
+        if self.hashes.len() == self.hashes.capacity() {
+            // Grows in smaller steps than usual, because a large table has megabytes of hashes.
+            self.hashes.reserve_exact((self.hashes.len() / 4).max(HASHES_MIN));
+        }
+        self.hashes.push(hash);
     }
 
     fn count(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {

@@ -10,15 +10,12 @@ use super::logged_values::{LoggedSegments, LoggedValueFinder};
 use super::target::FlushTarget;
 use super::{FlushPace, Flusher};
 use crate::base::error::{Error, Result};
-use crate::base::memory_ledger::Charge;
 use crate::base::stats::Counter;
 use crate::base::types::SeqNo;
 use crate::engine::context::Context;
 use crate::engine::cursor::{MergeCursor, RunCursor, Source};
 use crate::engine::jobs::gate::Stopped;
-use crate::engine::jobs::merge_io::{
-    buffered_bytes, chosen_runs, chunk_bytes, fragments_of, output_bytes,
-};
+use crate::engine::jobs::merge_io::{JobBuffers, chosen_runs, fragments_of};
 use crate::engine::jobs::record::written_bytes;
 use crate::engine::merge::{
     Chunk, DamagedValues, DropRules, OlderTables, Output, ValueOutputConfig, merge,
@@ -50,7 +47,7 @@ impl Flusher {
         pace: FlushPace,
         paths: &mut Vec<PathBuf>,
     ) -> Result<WrittenTables> {
-        let Context { settings, ledger, tables: environment, counters, .. } = &*self.context;
+        let Context { settings, tables: environment, counters, .. } = &*self.context;
         let replaced = target.replaced();
         let snapshots = self.pipeline.snapshots();
         let rules = DropRules::new(snapshots.clone(), OlderTables::new(target.older_tables()));
@@ -59,14 +56,15 @@ impl Flusher {
             .combining(tree.functions.merge_operator().get());
         let fragments = deleted_ranges(immutable, target, &replaced, &rules)?;
         let (runs, read_bytes) = self.runs_read(target, &replaced, &fragments, &snapshots);
-        let chunk_bytes = chunk_bytes(settings.memory_budget_bytes(), runs.len());
         let Self { context, pipeline, catalog, .. } = self;
         let finder = LoggedValueFinder { context, pipeline, catalog };
         let (logged, mut segments) = finder.find(tree, immutable, paths)?;
         let design = tree.design();
-        let memory = buffered_bytes(&runs, chunk_bytes, &design) + output_bytes(&design);
-        let memory = memory + logged.memory_bytes();
-        let _charge = Charge::new(ledger, |ledger| &ledger.jobs, memory);
+        // The number of flush threads bounds the flushes, except those of ingests.
+        let mut memory = context.flush_memory.begin_at_once();
+        let granted = memory.request(JobBuffers::wanted_bytes(&runs, &design));
+        let buffers = JobBuffers::within(granted, &runs, &design);
+        memory.charge(buffers.bytes + logged.memory_bytes());
         self.catalog.resize_cache();
         let warming = settings.cache_warming;
         let warmer = match runs.is_empty() {
@@ -78,17 +76,17 @@ impl Flusher {
         };
         let heat = warmer.as_ref().and_then(Warmer::heat);
         let mut sources = vec![Source::Memtable(immutable.memtable.cursor())];
-        sources.extend(
-            runs.into_iter()
-                .map(|run| Source::Run(RunCursor::read_ahead(run, chunk_bytes, heat.cloned()))),
-        );
+        sources.extend(runs.into_iter().map(|run| {
+            Source::Run(RunCursor::read_ahead(run, buffers.chunk_bytes, heat.cloned()))
+        }));
         let mut input = MergeCursor::new(sources);
         input.seek_first()?;
         let now = self.context.clock.now_micros();
         let since = replaced.iter().filter_map(|table| table.dead_since(None));
         let since = since.filter(|&since| since <= now);
         let since = since.chain(immutable.since_micros).min();
-        let mut config = self.io.output_config(tree, 0, Vec::new(), since);
+        let parts_bytes_max = buffers.parts_bytes_max;
+        let mut config = self.io.output_config(tree, 0, Vec::new(), since, parts_bytes_max);
         config.warmer = warmer;
         let values = self.io.value_config(tree, target.version.values(), &[]);
         let values = ValueOutputConfig { logged, ..values };

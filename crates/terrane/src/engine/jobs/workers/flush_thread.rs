@@ -38,7 +38,7 @@ impl Jobs {
                 Some(tree) => {
                     let result = self.flusher.run(&tree);
                     self.handle_outcome(JobKind::Flush, result, &mut failures);
-                    self.catalog.drop_retired();
+                    self.drop_retired();
                     self.catalog.retry_removals();
                 }
                 // The other threads only flush, and a failure remains noted until the flush has
@@ -48,11 +48,25 @@ impl Jobs {
                     if !self.flusher.is_any_due() {
                         self.context.health.clear_failure(JobKind::Flush);
                     }
-                    let retired = self.catalog.drop_retired().then_some(RETIRED_INTERVAL);
+                    let retired = self.drop_retired().then_some(RETIRED_INTERVAL);
                     self.do_short_work(seen, retired, &mut failures);
                 }
             }
         }
+    }
+
+    /// Drops replaced states that are no longer used, and resumes writers that wait for the memory of
+    /// their memtables. Returns true if some states are still in use.
+    fn drop_retired(&self) -> bool {
+        let is_left = self.catalog.drop_retired();
+        let memtables = &self.context.memtables;
+        if memtables.is_short() {
+            self.catalog.resize_cache();
+            if !memtables.is_short() {
+                self.catalog.notify_stalled_writers();
+            }
+        }
+        is_left
     }
 
     /// Performs one short task, which should not wait for a long compaction. Sleeps for at most

@@ -19,7 +19,7 @@ impl Jobs {
     /// Sorts or replaces the memtables for which that pays off.
     pub(super) fn switch_memtables(&self) {
         for tree in self.catalog.trees().values() {
-            match tree.due_change() {
+            match tree.due_change(&self.context.memtables) {
                 None => {}
                 Some(Change::Sort(reason)) => {
                     self.emit_choice(tree, reason);
@@ -78,7 +78,7 @@ mod tests {
             selection
         };
         assert!(tree.needs_next_memtable(1, 1));
-        tree.prepare_memtable(&engine.context.pool);
+        tree.prepare_memtable(&engine.context.memtables);
         // Nothing is flushed early if there is nothing to flush.
         engine.jobs.replace_memtable(tree, selection("skiplist"));
         assert_eq!(tree.memtable_choice(), None);

@@ -7,10 +7,6 @@ use crate::base::error::{Error, Result};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 
-/// The minimum number of compaction threads. The threads in excess of `compaction_threads` run
-/// compactions while other compactions are paused at the gate.
-const COMPACTION_THREADS_MIN: usize = 8;
-
 /// Fails the database if a panic ends a thread that runs jobs, so that no caller waits for its
 /// jobs.
 pub(super) struct PanicGuard<'a> {
@@ -54,13 +50,12 @@ impl Jobs {
             return Ok(());
         }
         self.catalog.keep_retired();
-        for number in 0..self.context.settings.flush_threads {
+        for number in 0..self.context.flush_memory.jobs_max() {
             let run = move |jobs: &Self| jobs.run_flush_thread(number);
             self.start_thread(format!("terrane-flush-{number}"), run)?;
         }
         self.start_thread("terrane-log".into(), |jobs| jobs.pipeline.run_log_thread())?;
-        let count = self.context.settings.compaction_threads.max(COMPACTION_THREADS_MIN);
-        for number in 0..count {
+        for number in 0..self.context.compaction_memory.jobs_max() {
             let run = move |jobs: &Self| jobs.run_compaction_thread(number);
             self.start_thread(format!("terrane-compact-{number}"), run)?;
         }
