@@ -206,6 +206,8 @@ class Metrics:
     block."""
     job_bytes: int
     """Buffers of flushes, compactions and ingests."""
+    transaction_bytes: int
+    """Writes of open transactions, and the keys that they have read."""
     storage_bytes_written: int
     """Bytes written to storage: log, tables and manifests."""
     storage_bytes_read: int

@@ -130,7 +130,7 @@ pub struct Memory {
     pub memtables: u64,
     /// Cached blocks that may be evicted.
     pub cache: u64,
-    /// Blocks in use.
+    /// Blocks in use, and the writes of open transactions.
     pub pinned: u64,
     /// The memory of open tables besides blocks.
     pub open_tables: u64,

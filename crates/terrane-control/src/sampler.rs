@@ -207,7 +207,7 @@ fn memory(stats: &Stats) -> Memory {
         budget: memory.budget_bytes,
         memtables: memory.memtable_bytes + memory.kept_memtable_bytes,
         cache: memory.cache_bytes,
-        pinned: memory.pinned_bytes,
+        pinned: memory.pinned_bytes + memory.transaction_bytes,
         open_tables: memory.open_table_bytes,
         jobs: memory.job_bytes,
     }

@@ -146,10 +146,10 @@ fn a_process_that_writes_at_full_speed_stays_within_its_budget() {
         return (first..first + rounds).for_each(|seed| run(&Case::random(seed)));
     }
     for design in [
-        "balanced",
+        "balanced; values=separate(500)",
         "leveling; memtable=btree; compression=lz4",
         "leveling; memtable=skiplist",
-        "tiering; memtable=vector; values=separate(500)",
+        "tiering; memtable=vector",
         "leveling; memtable=hash-skiplist(prefix=6,buckets=100000)",
         "leveling; memtable=hash-linkedlist(prefix=6,buckets=100000)",
         "leveling; memtable=hash-vector(buckets=100000)",

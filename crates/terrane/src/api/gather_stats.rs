@@ -187,5 +187,6 @@ fn memory_stats(engine: &Engine) -> MemoryStats {
         pinned_bytes: (pool.pinned + pool.standalone) as u64,
         open_table_bytes: ledger.tables.load(Ordering::Relaxed) as u64,
         job_bytes: ledger.jobs.load(Ordering::Relaxed) as u64,
+        transaction_bytes: ledger.transactions.load(Ordering::Relaxed) as u64,
     }
 }

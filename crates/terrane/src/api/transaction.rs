@@ -138,13 +138,14 @@ impl Transaction {
     fn begin(handle: &Arc<Handle>, default: &Arc<Tree>, options: TransactionOptions) -> Self {
         // Counted before the snapshot is taken, so that writers after the snapshot note their keys.
         let open = OpenTransaction::new(&handle.engine);
+        let ledger = &handle.engine.context.ledger;
         Self {
             handle: Arc::clone(handle),
             default: Arc::clone(default),
             snapshot: SnapshotPin::new(&handle.engine),
             options,
-            reads: RefCell::default(),
-            writes: Writes::default(),
+            reads: RefCell::new(Reads::new(ledger)),
+            writes: Writes::new(ledger),
             savepoints: Vec::new(),
             pass: None,
             _open: open,

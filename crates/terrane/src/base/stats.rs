@@ -83,6 +83,7 @@ impl MemoryStats {
             + self.pinned_bytes
             + self.open_table_bytes
             + self.job_bytes
+            + self.transaction_bytes
     }
 }
 

@@ -183,7 +183,7 @@ impl Catalog {
         let blocks = tables.buffer.bytes();
         // Blocks in the pool that are pinned count against its capacity, unless they exceed it.
         let beyond_pool = blocks.allocated.saturating_sub(blocks.capacity);
-        let others = open + blocks.standalone;
+        let others = open + blocks.standalone + ledger.transactions.load(Ordering::Relaxed);
         let beyond = (others + beyond_pool).saturating_sub(plan.bytes_of_others());
         let live = memtables.measure(in_trees, beyond);
         let jobs = ledger.jobs.load(Ordering::Relaxed);

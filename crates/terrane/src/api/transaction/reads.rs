@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use super::by_keyspace::ByKeyspace;
 use super::key_ranges::KeyRanges;
+use super::writes::ENTRY_BYTES;
 use crate::base::error::Result;
+use crate::base::memory_ledger::{MemoryLedger, SteppedCharge};
 use crate::base::types::{KeyspaceId, SeqNo};
 use crate::engine::{Engine, Tree, WrittenKeys};
 use crate::files::value::Key;
@@ -16,9 +18,10 @@ use crate::files::value::Key;
 pub(super) struct OpenRange(u64);
 
 /// The reads of a transaction in all keyspaces.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Reads {
     trees: ByKeyspace<TreeReads>,
+    charge: SteppedCharge,
     /// The whole ranges of iterators that are in use, or were never dropped.
     open: BTreeMap<OpenRange, (Arc<Tree>, KeyRanges)>,
     next_open: u64,
@@ -33,10 +36,18 @@ struct TreeReads {
 }
 
 impl Reads {
+    pub(super) fn new(ledger: &Arc<MemoryLedger>) -> Self {
+        let charge = SteppedCharge::new(ledger, |ledger| &ledger.transactions);
+        Self { trees: ByKeyspace::default(), charge, open: BTreeMap::new(), next_open: 0 }
+    }
+
     /// Notes a lookup, and whether it found a value.
     pub(super) fn add_key(&mut self, tree: &Arc<Tree>, key: &[u8], was_found: bool) {
         let reads = self.trees.get_or_insert(tree);
-        reads.keys.entry(key.into()).or_insert(was_found);
+        reads.keys.entry(key.into()).or_insert_with(|| {
+            self.charge.add(ENTRY_BYTES + key.len());
+            was_found
+        });
     }
 
     /// Notes a range that an iterator may read until [`Self::close_range`].
@@ -64,7 +75,10 @@ impl Reads {
     ) {
         let Some((tree, _)) = self.open.remove(&number) else { return };
         let reads = self.trees.get_or_insert(&tree);
-        read.into_iter().for_each(|(start, end)| reads.ranges.add(start, end));
+        for (start, end) in read {
+            reads.ranges.add(start, end);
+            self.charge.add(ENTRY_BYTES + start.len() + end.map_or(0, <[u8]>::len));
+        }
     }
 
     fn open_in(&self, id: KeyspaceId) -> impl Iterator<Item = &KeyRanges> {

@@ -1,7 +1,7 @@
 //! What a transaction wrote: the newest operation on each key, and the ranges that it deleted before.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map;
+use std::collections::btree_map::{self, Entry};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,21 @@ use super::key_ranges::KeyRanges;
 use crate::base::clock::Clock;
 use crate::base::error::Result;
 use crate::base::expiry::micros_of;
+use crate::base::memory_ledger::{MemoryLedger, SteppedCharge};
 use crate::base::types::{KeyspaceId, SeqNo};
 use crate::engine::{Engine, Tree, WrittenKeys};
 use crate::files::batch::{Batch, Op};
 use crate::files::value::{Key, Value};
 
 /// The writes of a transaction in all keyspaces.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Writes {
     trees: ByKeyspace<TreeWrites>,
+    charge: SteppedCharge,
 }
+
+/// The assumed memory of an entry of a map besides its key and value.
+pub(super) const ENTRY_BYTES: usize = 64;
 
 /// The writes in one keyspace.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +46,14 @@ pub(super) struct TreeWrites {
 struct Merged {
     base: Option<(Value, Option<ValueExpiry>)>,
     operands: Vec<Value>,
+}
+
+impl Merged {
+    /// Returns the memory of the operands and of the value below them.
+    fn bytes(&self, key: &[u8]) -> usize {
+        let base = self.base.as_ref().map_or(0, |(value, _)| entry_bytes(key, Some(value)));
+        base + self.operands.iter().map(|operand| operand_bytes(operand)).sum::<usize>()
+    }
 }
 
 /// When a written value expires.
@@ -109,6 +122,12 @@ impl TreeWrites {
         &self.deleted
     }
 
+    /// Drops the operands of a key whose value was `before`. Returns the memory that both took.
+    fn drop_operands(&mut self, key: &[u8], before: Option<Option<Value>>) -> usize {
+        let value = before.map_or(0, |value| entry_bytes(key, value.as_deref()));
+        value + self.merged.remove(key).map_or(0, |merged| merged.bytes(key))
+    }
+
     /// Returns the written keys from `start` to the exclusive `end`.
     pub(super) fn range(&self, start: &[u8], end: Option<&[u8]>) -> WrittenEntries<'_> {
         match end {
@@ -119,7 +138,22 @@ impl TreeWrites {
     }
 }
 
+/// Returns the memory of a written key.
+fn entry_bytes(key: &[u8], value: Option<&[u8]>) -> usize {
+    ENTRY_BYTES + key.len() + value.map_or(0, <[u8]>::len)
+}
+
+/// Returns the memory of an operand.
+fn operand_bytes(operand: &[u8]) -> usize {
+    size_of::<Value>() + operand.len()
+}
+
 impl Writes {
+    pub(super) fn new(ledger: &Arc<MemoryLedger>) -> Self {
+        let charge = SteppedCharge::new(ledger, |ledger| &ledger.transactions);
+        Self { trees: ByKeyspace::default(), charge }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.trees.iter().all(|(_, writes)| writes.keys.is_empty() && writes.deleted.is_empty())
     }
@@ -137,9 +171,10 @@ impl Writes {
         value: &[u8],
         expiry: Option<ValueExpiry>,
     ) {
+        self.charge.add(entry_bytes(key, Some(value)));
         let writes = self.trees.get_or_insert(tree);
-        writes.keys.insert(key.into(), Some(value.into()));
-        writes.merged.remove(key);
+        let before = writes.keys.insert(key.into(), Some(value.into()));
+        self.charge.remove(writes.drop_operands(key, before));
         match expiry {
             Some(expiry) => writes.expiries.insert(key.into(), expiry),
             None => writes.expiries.remove(key),
@@ -148,21 +183,29 @@ impl Writes {
 
     /// Notes an operand on a value that expires, and the value that results until then.
     pub(super) fn merge(&mut self, tree: &Arc<Tree>, key: &[u8], combined: &[u8], operand: &[u8]) {
+        self.charge.add(entry_bytes(key, Some(combined)) + operand_bytes(operand));
         let writes = self.trees.get_or_insert(tree);
         let below = writes.keys.insert(key.into(), Some(combined.into()));
         let expiry = writes.expiries.remove(key);
-        let merged = writes.merged.entry(key.into()).or_insert_with(|| {
-            let base = below.flatten().map(|value| (value, expiry));
-            Merged { base, operands: Vec::new() }
-        });
+        let merged = match writes.merged.entry(key.into()) {
+            Entry::Vacant(entry) => {
+                let base = below.flatten().map(|value| (value, expiry));
+                entry.insert(Merged { base, operands: Vec::new() })
+            }
+            Entry::Occupied(entry) => {
+                self.charge.remove(entry_bytes(key, below.flatten().as_deref()));
+                entry.into_mut()
+            }
+        };
         merged.operands.push(operand.into());
     }
 
     /// Notes the deletion of a key.
     pub(super) fn delete(&mut self, tree: &Arc<Tree>, key: &[u8]) {
+        self.charge.add(entry_bytes(key, None));
         let writes = self.trees.get_or_insert(tree);
-        writes.keys.insert(key.into(), None);
-        writes.merged.remove(key);
+        let before = writes.keys.insert(key.into(), None);
+        self.charge.remove(writes.drop_operands(key, before));
     }
 
     /// Notes the deletion of the keys from `start` to the exclusive `end`.
@@ -170,10 +213,11 @@ impl Writes {
         let writes = self.trees.get_or_insert(tree);
         let hidden: Vec<Key> = writes.range(start, end).map(|(key, _)| key.clone()).collect();
         for key in &hidden {
-            writes.keys.remove(key);
-            writes.merged.remove(key);
+            let before = writes.keys.remove(key);
+            self.charge.remove(writes.drop_operands(key, before));
         }
         writes.deleted.add(start, end);
+        self.charge.add(entry_bytes(start, end));
     }
 
     /// Returns the operations as a batch that is committed at the time of `clock`.

@@ -265,6 +265,8 @@ metrics! {
         open_table_bytes: u64 = Gauge Bytes "open_table_bytes";
         /// Buffers of flushes, compactions and ingests.
         job_bytes: u64 = Gauge Bytes "job_bytes";
+        /// Writes of open transactions, and the keys that they have read.
+        transaction_bytes: u64 = Gauge Bytes "transaction_bytes";
     } and {}
 }
 

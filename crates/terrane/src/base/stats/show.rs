@@ -73,7 +73,8 @@ impl Stats {
         writeln!(
             f,
             "memory              {} of {}: memtables {}, cache {}\n  \
-             other             pinned {}, open tables {}, jobs {}, memtables that readers keep {}",
+             other             pinned {}, open tables {}, jobs {}, transactions {}\n  \
+             kept by readers   memtables {}",
             human(memory.total_bytes()),
             human(memory.budget_bytes),
             human(memory.memtable_bytes),
@@ -81,6 +82,7 @@ impl Stats {
             human(memory.pinned_bytes),
             human(memory.open_table_bytes),
             human(memory.job_bytes),
+            human(memory.transaction_bytes),
             human(memory.kept_memtable_bytes)
         )
     }
