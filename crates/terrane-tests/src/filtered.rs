@@ -55,7 +55,7 @@ fn filtered(key: &[u8], value: &[u8]) -> Option<Vec<u8>> {
 /// A reader, and the answers that it got the first time.
 enum Reader {
     Snapshot(Snapshot, Map),
-    Transaction(Transaction, Map),
+    Transaction(Box<Transaction>, Map),
     /// The model when the iterator was created.
     Iter(Box<Iter>, Map),
 }
@@ -209,7 +209,7 @@ impl FilteredScript {
                 let transaction = self.db().begin();
                 let found = transaction.iter().unwrap().map(|entry| entry.unwrap());
                 let found = found.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-                Reader::Transaction(transaction, found)
+                Reader::Transaction(Box::new(transaction), found)
             }
             _ => Reader::Iter(Box::new(self.db().iter().unwrap()), self.written.clone()),
         };

@@ -123,7 +123,8 @@ fn the_writing_process() {
     db.close().unwrap();
 }
 
-fn run(case: &Case) {
+/// Runs the process of a case. Returns its peak as text.
+fn run(case: &Case) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "the_writing_process", "--nocapture"])
         .env(CASE_VARIABLE, case.to_line())
@@ -135,7 +136,7 @@ fn run(case: &Case) {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{case:?}:\n{text}\n{errors}");
     let line = text.lines().find(|line| line.starts_with("base ")).unwrap();
-    println!("{} of {} MiB: {line}", case.design, case.budget_bytes / MIB);
+    format!("{} of {} MiB: {line}", case.design, case.budget_bytes / MIB)
 }
 
 #[test]
@@ -143,7 +144,7 @@ fn a_process_that_writes_at_full_speed_stays_within_its_budget() {
     let rounds = std::env::var("TERRANE_ROUNDS").ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(rounds) = rounds {
         let first: u64 = seed_from_env(83);
-        return (first..first + rounds).for_each(|seed| run(&Case::random(seed)));
+        return (first..first + rounds).for_each(|seed| println!("{}", run(&Case::random(seed))));
     }
     for design in [
         "balanced; values=separate(500)",
@@ -155,7 +156,7 @@ fn a_process_that_writes_at_full_speed_stays_within_its_budget() {
         "leveling; memtable=hash-vector(buckets=100000)",
         "leveling; memtable=flodb",
     ] {
-        run(&Case::new(design, 8, 1000));
+        println!("{}", run(&Case::new(design, 8, 1000)));
     }
 }
 
@@ -167,7 +168,7 @@ fn every_design_stays_within_every_budget() {
     }
     for budget_mib in [8, 32, 128, 512] {
         for entry in catalogue::ALL {
-            run(&Case::new(entry.name, budget_mib, 1000));
+            println!("{}", run(&Case::new(entry.name, budget_mib, 1000)));
         }
     }
 }
