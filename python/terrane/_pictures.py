@@ -87,11 +87,15 @@ def tree(view: Tree) -> str:
     return out + "</svg>"
 
 
+def _or_dash(number: float | None, decimals: int) -> str:
+    return "-" if number is None else f"{number:.{decimals}f}"
+
+
 def stats(all: Stats) -> str:
     """Returns the metrics that are not zero as a table."""
     rows = [
-        ("write amplification", f"{all.write_amplification:.2f}"),
-        ("read amplification", f"{all.read_amplification:.2f}"),
+        ("write amplification", _or_dash(all.write_amplification, 2)),
+        ("read amplification", _or_dash(all.read_amplification, 2)),
     ]
     names = type(all).__mro__[1].__dataclass_fields__  # type: ignore[attr-defined]
     for name in names:
@@ -101,8 +105,8 @@ def stats(all: Stats) -> str:
             rows.append((name.replace("_", " "), size(value) if is_bytes else f"{value:,}"))
     body = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows)
     latencies = "".join(
-        f"<tr><td>{escape(name)}</td><td>{one.count:,}</td><td>{one.p50:.1f}</td><td>{one.p99:.1f}</td>"
-        f"<td>{one.max:.1f}</td></tr>"
+        f"<tr><td>{escape(name)}</td><td>{one.count:,}</td><td>{_or_dash(one.p50, 1)}</td>"
+        f"<td>{_or_dash(one.p99, 1)}</td><td>{_or_dash(one.max, 1)}</td></tr>"
         for name, one in all.latencies.items()
         if one.count
     )

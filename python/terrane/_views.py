@@ -12,15 +12,15 @@ from ._terrane import Design
 
 @dataclass(frozen=True)
 class Latency:
-    """The distribution of one kind of duration, in microseconds."""
+    """The distribution of one kind of duration, in microseconds; all but the count are None without durations."""
 
     count: int
-    mean: float
-    p50: float
-    p90: float
-    p99: float
-    p999: float
-    max: float
+    mean: float | None
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    max: float | None
     about: str = field(repr=False)
 
 
@@ -31,10 +31,10 @@ class Stats(Metrics):
     `print(stats)` is a page of text, `vars(stats)` a dictionary, and `open_metrics` the text that Prometheus reads.
     """
 
-    write_amplification: float
-    """Bytes written to storage per byte that the program wrote."""
-    read_amplification: float
-    """Blocks searched per lookup."""
+    write_amplification: float | None
+    """Bytes written to tables per byte that the program wrote; None if it wrote none."""
+    read_amplification: float | None
+    """Blocks searched per lookup; None without lookups."""
     durability: str
     error: str | None
     latencies: dict[str, Latency] = field(repr=False)

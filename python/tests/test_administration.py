@@ -79,7 +79,12 @@ def test_statistics_have_a_field_for_every_metric(db: terrane.Database) -> None:
     db.get(b"000001")
     stats = db.stats()
     assert stats.writes == 20_000 and stats.gets == 1 and stats.flushes >= 4
-    assert stats.write_amplification > 0 and stats.latencies["flush"].count == stats.flushes
+    assert before.write_amplification is None and before.read_amplification is None
+    assert before.latencies["flush"].count == 0 and before.latencies["flush"].p99 is None
+    assert "<td>write amplification</td><td>-</td>" in before._repr_html_()
+    assert stats.write_amplification is not None and stats.write_amplification > 0
+    flush = stats.latencies["flush"]
+    assert flush.count == stats.flushes and flush.mean is not None and flush.mean > 0
     assert stats.since(before)["writes"] == 20_000
     assert "terrane_writes" in stats.open_metrics and "writes" in str(stats)
     html = stats._repr_html_()

@@ -444,6 +444,11 @@ fn a_file_of_operations_is_replayed_and_reported() {
     assert_eq!(kinds[..4], expected);
     assert_eq!(kinds[4..], [("lookup", 2, 1), ("scan", 1, 1)]);
     assert_eq!(done(&["dump", &db], ""), "a\tx\nd\t4\n");
+    // Operations that write nothing have no write amplification.
+    let reads = ["replay", "-", "--db", &db];
+    assert!(done(&reads, "Q a\n").ends_with("write amplification -\n"));
+    let printed = done(&[&reads[..], &["--json"]].concat(), "Q a\n");
+    assert!(printed.contains("\"write_amplification\":null"), "{printed}");
     // With `--inclusive` a range contains its last key. Lines before a bad one take effect.
     let (code, error) = fails(&["replay", "-", "--db", &db, "--inclusive"], "R a a\nS a d\nI q\n");
     assert_eq!(code, 1);

@@ -36,8 +36,9 @@ pub struct Sample {
     pub memory: Memory,
     /// Bytes per second in the interval.
     pub io: Io,
-    /// The bytes written to tables per byte of user data since the database was opened.
-    pub write_amplification: f64,
+    /// The bytes written to tables per byte of user data since the database was opened; `None` if none was
+    /// written.
+    pub write_amplification: Option<f64>,
     /// The share of block lookups that the cache answered in the interval, from 0 to 1; `None`
     /// without lookups.
     pub cache_hits: Option<f64>,

@@ -150,14 +150,16 @@ fn rates(counts: &OperationCounts, seconds: f64) -> Rates {
 fn latencies(stats: &Stats, earlier: &Stats) -> Vec<Latency> {
     let since = stats.latencies.since(&earlier.latencies);
     let measured = since.all();
-    let some = measured.iter().filter(|latency| latency.times.count() > 0);
-    let summary = some.map(|latency| Latency {
-        name: latency.name.to_owned(),
-        count: latency.times.count(),
-        p50_micros: latency.times.percentile_micros(50.0),
-        p99_micros: latency.times.percentile_micros(99.0),
-        p999_micros: latency.times.percentile_micros(99.9),
-        max_micros: latency.times.max_micros(),
+    // A kind without durations in the interval has no percentiles, and is left out.
+    let summary = measured.iter().filter_map(|latency| {
+        Some(Latency {
+            name: latency.name.to_owned(),
+            count: latency.times.count(),
+            p50_micros: latency.times.percentile_micros(50.0)?,
+            p99_micros: latency.times.percentile_micros(99.0)?,
+            p999_micros: latency.times.percentile_micros(99.9)?,
+            max_micros: latency.times.max_micros()?,
+        })
     });
     summary.collect()
 }

@@ -165,8 +165,8 @@ pub struct ReplayReport {
     pub took: Duration,
     /// The time until all due compactions were done.
     pub settle: Duration,
-    /// Bytes written to tables per byte the user wrote.
-    pub write_amplification: f64,
+    /// Bytes written to tables per byte the user wrote; `None` if the user wrote none.
+    pub write_amplification: Option<f64>,
     /// The kinds with at least one operation.
     pub kinds: Vec<KindReport>,
 }
@@ -180,7 +180,7 @@ pub struct JsonReplay {
     operations: u64,
     seconds: f64,
     settle_seconds: f64,
-    write_amplification: f64,
+    write_amplification: Option<f64>,
     kinds: Vec<JsonKind>,
 }
 

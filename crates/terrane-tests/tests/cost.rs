@@ -78,7 +78,7 @@ fn engine(design: &Design) -> Measurements {
     let stats = db.stats();
     let samples = (PARTS / 2) as f64;
     Measurements {
-        write_amplification: stats.write_amplification(),
+        write_amplification: stats.write_amplification().unwrap(),
         runs: sum.runs / samples,
         absent: sum.absent / samples,
         present: sum.present / samples,

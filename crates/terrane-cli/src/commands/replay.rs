@@ -124,6 +124,7 @@ impl ReplayArgs {
             db.tree(),
             columns = picture_columns()
         )?;
-        Ok(writeln!(out, "write amplification {}", human::number(report.write_amplification))?)
+        let written = report.write_amplification.map_or("-".to_owned(), human::number);
+        Ok(writeln!(out, "write amplification {written}")?)
     }
 }

@@ -205,9 +205,21 @@ fn samples_count_what_happens_in_their_interval() {
         assert!(sample.trees[0].levels[0].runs >= 3, "{sample:?}");
         assert!(sample.memory.memtables > 0 && sample.memory.budget > sample.memory.memtables);
         assert_eq!((sample.health.as_str(), &sample.error), ("ok", &None));
+        assert!(sample.write_amplification.is_some(), "{sample:?}");
     }
     let error = served.ask(&Request::Top { interval_millis: 1, count: None }).unwrap_err();
     assert!(error.text.contains("100 to 3600000"), "{error}");
+}
+
+#[test]
+fn a_sample_of_an_idle_database_has_no_ratios_and_no_latencies() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sampler = terrane_control::Sampler::new(&Db::open(dir.path()).unwrap());
+    let sample = sampler.sample();
+    assert_eq!((sample.write_amplification, sample.cache_hits), (None, None));
+    assert_eq!(sample.latencies.iter().filter(|latency| latency.name == "get").count(), 0);
+    let json = serde_json::to_value(&sample).unwrap();
+    assert_eq!(json.get("write_amplification"), Some(&Value::Null));
 }
 
 #[test]

@@ -34,8 +34,8 @@ fn if_written(row: &WorkloadRow, value: f64) -> Option<f64> {
     row.write_amplification.map(|_| value)
 }
 
-fn compaction_millis(row: &WorkloadRow, micros: f64) -> Option<f64> {
-    (row.work.compaction_times.count() > 0).then_some(micros / 1e3)
+fn compaction_percentile_millis(row: &WorkloadRow, percent: f64) -> Option<f64> {
+    row.work.compaction_times.percentile_micros(percent).map(|micros| micros / 1e3)
 }
 
 const METRICS: [Metric; 26] = [
@@ -59,19 +59,13 @@ const METRICS: [Metric; 26] = [
         if_written(row, mebibytes(row.work.compaction_bytes_written))
     }),
     metric("compaction mean ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.mean_micros())
+        row.work.compaction_times.mean_micros().map(|micros| micros / 1e3)
     }),
-    metric("compaction p50 ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.percentile_micros(50.0))
-    }),
-    metric("compaction p90 ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.percentile_micros(90.0))
-    }),
-    metric("compaction p99 ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.percentile_micros(99.0))
-    }),
+    metric("compaction p50 ms", Better::Lower, |row| compaction_percentile_millis(row, 50.0)),
+    metric("compaction p90 ms", Better::Lower, |row| compaction_percentile_millis(row, 90.0)),
+    metric("compaction p99 ms", Better::Lower, |row| compaction_percentile_millis(row, 99.0)),
     metric("compaction max ms", Better::Lower, |row| {
-        compaction_millis(row, row.work.compaction_times.max_micros())
+        row.work.compaction_times.max_micros().map(|micros| micros / 1e3)
     }),
     metric("stalled ms", Better::Lower, |row| if_written(row, row.stall_micros as f64 / 1e3)),
     metric("cache misses", Better::Lower, |row| {

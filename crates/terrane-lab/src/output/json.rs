@@ -115,7 +115,7 @@ pub struct JsonTimes {
 impl JsonTimes {
     /// Rounds to whole microseconds.
     pub fn of(times: &Times) -> Self {
-        let millis = |micros: f64| (times.count() > 0).then(|| micros.round() / 1e3);
+        let millis = |micros: Option<f64>| micros.map(|micros| micros.round() / 1e3);
         Self {
             mean: millis(times.mean_micros()),
             p50: millis(times.percentile_micros(50.0)),

@@ -163,8 +163,15 @@ fn is_visible(shared: &Shared, user: Option<&User>, slot: usize) -> bool {
 /// The tree of each database, stalls and amplification.
 fn terrane(shared: &Shared, user: Option<&User>, out: &mut String) -> std::fmt::Result {
     let stats = shared.databases.db().stats();
-    line(out, "write_amplification", format_args!("{:.2}", stats.write_amplification()))?;
-    line(out, "read_amplification", format_args!("{:.2}", stats.read_amplification()))?;
+    // Neither exists before the first write and the first lookup.
+    for (name, ratio) in [
+        ("write_amplification", stats.write_amplification()),
+        ("read_amplification", stats.read_amplification()),
+    ] {
+        if let Some(ratio) = ratio {
+            line(out, name, format_args!("{ratio:.2}"))?;
+        }
+    }
     line(out, "stall_micros", stats.stalls.total_micros())?;
     line(out, "failed", u8::from(stats.error.is_some()))?;
     if let Some(error) = &stats.error {

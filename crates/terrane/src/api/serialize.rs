@@ -88,22 +88,22 @@ impl Serialize for Summaries<'_> {
     }
 }
 
-/// A distribution in microseconds.
+/// A distribution in microseconds; all but the count are null without durations.
 #[derive(serde::Serialize)]
 struct Summary {
     count: u64,
-    p50: f64,
-    p90: f64,
-    p99: f64,
-    p999: f64,
-    max: f64,
-    mean: f64,
+    p50: Option<f64>,
+    p90: Option<f64>,
+    p99: Option<f64>,
+    p999: Option<f64>,
+    max: Option<f64>,
+    mean: Option<f64>,
 }
 
 impl Summary {
     fn of(times: &Times) -> Self {
         // Whole nanoseconds.
-        let rounded = |micros: f64| (micros * 1e3).round() / 1e3;
+        let rounded = |micros: Option<f64>| micros.map(|micros| (micros * 1e3).round() / 1e3);
         let at = |percent| rounded(times.percentile_micros(percent));
         Self {
             count: times.count(),

@@ -103,26 +103,28 @@ impl Stats {
     }
 
     /// Returns the bytes written to tables, flushes and ingests included, per user byte written. The log is
-    /// not counted.
-    pub fn write_amplification(&self) -> f64 {
+    /// not counted. `None` if no user byte was written.
+    pub fn write_amplification(&self) -> Option<f64> {
         let flushed_or_merged = self.flush_bytes_written + self.compaction_bytes_written;
         let user_bytes = self.user_bytes_written + self.ingested_bytes;
         ratio(flushed_or_merged + self.ingest_bytes_written, user_bytes)
     }
 
     /// Returns the bytes written by compactions per user byte written. The compaction paper calls
-    /// this write amplification (§4.2).
-    pub fn rewrite_amplification(&self) -> f64 {
+    /// this write amplification (§4.2). `None` if no user byte was written.
+    pub fn rewrite_amplification(&self) -> Option<f64> {
         ratio(self.compaction_bytes_written, self.user_bytes_written + self.ingested_bytes)
     }
 
-    /// Returns the data blocks searched per point lookup, cached or not. The compaction paper's read
-    /// amplification (§4.2) counts pages read instead: `table_bytes_read` over lookups.
-    pub fn read_amplification(&self) -> f64 {
+    /// Returns the data blocks searched per point lookup, cached or not; `None` without lookups. The
+    /// compaction paper's read amplification (§4.2) counts pages read instead: `table_bytes_read` over
+    /// lookups.
+    pub fn read_amplification(&self) -> Option<f64> {
         ratio(self.get_blocks, self.gets)
     }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+/// Returns a quotient, which does not exist if `whole` is 0: 0 would read as a measurement.
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }

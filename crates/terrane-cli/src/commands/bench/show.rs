@@ -207,7 +207,7 @@ fn compactions(out: &mut impl Write, finished: &[&DesignRun], paint: Paint) -> i
 fn compaction_cells(row: &WorkloadRow) -> Vec<String> {
     let work = &row.work;
     let times = &work.compaction_times;
-    let millis = |micros: f64| human::number(micros / 1e3);
+    let millis = |micros: Option<f64>| or_dash(micros.map(|micros| micros / 1e3));
     let at = |percent| millis(times.percentile_micros(percent));
     let dash = || "-".to_owned();
     vec![

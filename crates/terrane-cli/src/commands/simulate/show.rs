@@ -166,11 +166,13 @@ fn phase(
         )?;
     }
     if let Some(window) = outcome.windows.last().filter(|window| window.value_bytes > 0) {
+        let live = window.live_value_bytes;
+        let times = (live > 0).then(|| window.value_bytes as f64 / live as f64);
         writeln!(
             out,
-            "values         {} in value files, {:.2} times the live values; {} moved by merges, {} collections",
+            "values         {} in value files, {} times the live values; {} moved by merges, {} collections",
             human::bytes(window.value_bytes),
-            window.value_bytes as f64 / window.live_value_bytes.max(1) as f64,
+            times.map_or("-".to_owned(), |times| format!("{times:.2}")),
             human::bytes(totals.collected_bytes as u64),
             human::count(totals.collections)
         )?;

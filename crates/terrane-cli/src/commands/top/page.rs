@@ -253,7 +253,7 @@ fn memory(page: &mut Page, sample: &Sample) {
         "since opening",
         &format!(
             "write amplification {}; cache hits now {hits}; {}",
-            number(sample.write_amplification),
+            sample.write_amplification.map_or("-".to_owned(), number),
             human::counted(sample.snapshots, "snapshot")
         ),
     );

@@ -34,12 +34,18 @@ type OfTimed = (&'static str, &'static str, fn(&Timed) -> f64);
 
 const OF_TIMED: [OfTimed; 12] = [
     ("disk_compaction", "mean time of a compaction on disk in µs", |timed| {
-        timed.compactions.mean_micros()
+        timed.compactions.mean_micros().unwrap_or(f64::NAN)
     }),
-    ("disk_p50", "its median", |timed| timed.compactions.percentile_micros(50.0)),
-    ("disk_p90", "its 90th percentile", |timed| timed.compactions.percentile_micros(90.0)),
-    ("disk_p99", "its 99th percentile", |timed| timed.compactions.percentile_micros(99.0)),
-    ("disk_longest", "its maximum", |timed| timed.compactions.max_micros()),
+    ("disk_p50", "its median", |timed| {
+        timed.compactions.percentile_micros(50.0).unwrap_or(f64::NAN)
+    }),
+    ("disk_p90", "its 90th percentile", |timed| {
+        timed.compactions.percentile_micros(90.0).unwrap_or(f64::NAN)
+    }),
+    ("disk_p99", "its 99th percentile", |timed| {
+        timed.compactions.percentile_micros(99.0).unwrap_or(f64::NAN)
+    }),
+    ("disk_longest", "its maximum", |timed| timed.compactions.max_micros().unwrap_or(f64::NAN)),
     ("disk_cpu", "processor time in percent of the time of compactions on disk", |timed| {
         100.0 * timed.cpu_micros / timed.compactions.sum_micros() as f64
     }),

@@ -126,10 +126,10 @@ fn run(
     Ok(FlushModeCosts {
         flushes: stats.flushes,
         merged: stats.flushes_merged,
-        write_amplification: stats.write_amplification(),
+        write_amplification: stats.write_amplification().unwrap_or(f64::NAN),
         read_amplification: stats.compaction_bytes_read as f64 / user_bytes,
         level0_runs: mean(runs),
         level0_tables: mean(tables),
-        blocks_per_lookup: stats.read_amplification(),
+        blocks_per_lookup: stats.read_amplification().unwrap_or(f64::NAN),
     })
 }

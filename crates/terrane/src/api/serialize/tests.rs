@@ -74,6 +74,21 @@ fn statistics_have_every_metric_by_name() {
 }
 
 #[test]
+fn a_number_that_was_not_measured_is_null() {
+    let storage = Arc::new(MemoryStorage::new(1));
+    let db = Options::new().storage(storage).background(Background::Inline).open("db").unwrap();
+    let json = to_value(db.stats()).unwrap();
+    for name in ["write_amplification", "rewrite_amplification", "read_amplification"] {
+        assert_eq!(json.get(name), Some(&Value::Null), "{name}");
+    }
+    let get = json!({"count": 0, "p50": null, "p90": null, "p99": null, "p999": null, "max": null, "mean": null});
+    assert_eq!(json["latency_micros"]["get"], get);
+    let json = to_value(small().stats()).unwrap();
+    assert!(json["write_amplification"].as_f64().unwrap() > 0.0);
+    assert!(json["latency_micros"]["flush"]["p50"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
 fn events_and_trees_are_objects() {
     let db = small();
     let events = to_value(db.events()).unwrap();

@@ -96,9 +96,9 @@ impl Stats {
         let around = self.compaction_planning_cpu_micros + self.compaction_installing_cpu_micros;
         writeln!(
             f,
-            "  on a processor    {:.0} % of the time, {:.1} % of that before and after merges",
-            100.0 * ratio(self.compaction_cpu_micros, times.sum_micros()),
-            100.0 * ratio(around, self.compaction_cpu_micros)
+            "  on a processor    {} % of the time, {} % of that before and after merges",
+            percent(ratio(self.compaction_cpu_micros, times.sum_micros()), 0),
+            percent(ratio(around, self.compaction_cpu_micros), 1)
         )
     }
 }
@@ -117,20 +117,30 @@ impl fmt::Display for Latencies {
             "durations", "measured", "mean", "p50", "p90", "p99", "p99.9", "max"
         )?;
         measured.try_for_each(|LatencyMetric { name, times, .. }| {
-            let at = |percent| short(times.percentile_micros(percent));
+            let at = |percent| times.percentile_micros(percent).map_or("-".to_owned(), short);
             writeln!(
                 f,
                 "  {name:<12}{:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}",
                 times.count(),
-                short(times.mean_micros()),
+                times.mean_micros().map_or("-".to_owned(), short),
                 at(50.0),
                 at(90.0),
                 at(99.0),
                 at(99.9),
-                short(times.max_micros())
+                times.max_micros().map_or("-".to_owned(), short)
             )
         })
     }
+}
+
+/// Formats a number with `decimals` digits after the point, and a number that does not exist as `-`.
+fn or_dash(number: Option<f64>, decimals: usize) -> String {
+    number.map_or("-".to_owned(), |number| format!("{number:.decimals$}"))
+}
+
+/// Formats a share as a number of percent.
+fn percent(share: Option<f64>, decimals: usize) -> String {
+    or_dash(share.map(|share| 100.0 * share), decimals)
 }
 
 /// Formats a time in microseconds with three digits.
@@ -154,11 +164,12 @@ impl fmt::Display for Stats {
         writeln!(f, "scans               {} ({dead} deleted keys stepped over)", self.scans)?;
         writeln!(
             f,
-            "write amplification {:.2}, {:.2} of it by compactions",
-            self.write_amplification(),
-            self.rewrite_amplification()
+            "write amplification {}, {} of it by compactions",
+            or_dash(self.write_amplification(), 2),
+            or_dash(self.rewrite_amplification(), 2)
         )?;
-        writeln!(f, "read amplification  {:.2} blocks per get", self.read_amplification())?;
+        let blocks = or_dash(self.read_amplification(), 2);
+        writeln!(f, "read amplification  {blocks} blocks per get")?;
         writeln!(
             f,
             "log                 {} written, {} syncs",
@@ -183,9 +194,9 @@ impl fmt::Display for Stats {
         if membuffer.writes > 0 {
             writeln!(
                 f,
-                "membuffer           {} writes ({:.1} %), {} in place, {} drained in {} ms",
+                "membuffer           {} writes ({} %), {} in place, {} drained in {} ms",
                 membuffer.writes,
-                100.0 * ratio(membuffer.writes, self.writes),
+                percent(ratio(membuffer.writes, self.writes), 1),
                 membuffer.updates_in_place,
                 membuffer.drained,
                 membuffer.drain_micros / 1000

@@ -211,8 +211,8 @@ fn page() -> String {
     }
     page.push_str(
         "\n## Durations\n\n\
-         In `latency_micros` of JSON, with count, mean, percentiles and maximum, and as \
-         histograms in OpenMetrics. Percentiles are exact to 1 %. Those of operations of callers \
+         In `latency_micros` of JSON, with count, mean, percentiles and maximum, which are `null` without \
+         durations, and as histograms in OpenMetrics. Percentiles are exact to 1 %. Those of operations of callers \
          are measured for one of 32 operations, at random; all others always.\n\n\
          | name | OpenMetrics | measured | meaning |\n|---|---|---|---|\n",
     );
@@ -231,7 +231,7 @@ fn page() -> String {
          | `failures` | `terrane_failed{cause}` | The failures that last, by cause: `writes-refused`, \
          `disk-full`, `failed-work` or `damage`. |\n\
          | `write_amplification`, `rewrite_amplification`, `read_amplification` | | Ratios of \
-         metrics above; see `Stats`. |\n",
+         metrics above, or `null` without user bytes or lookups; see `Stats`. |\n",
     );
     page
 }

@@ -117,29 +117,29 @@ impl Times {
         Duration::from_nanos(self.sum_nanos)
     }
 
-    /// Returns the mean in microseconds; 0 without durations.
-    pub fn mean_micros(&self) -> f64 {
+    /// Returns the mean in microseconds; `None` without durations.
+    pub fn mean_micros(&self) -> Option<f64> {
         let count = self.count();
-        if count == 0 { 0.0 } else { micros(self.sum_nanos) / count as f64 }
+        (count > 0).then(|| micros(self.sum_nanos) / count as f64)
     }
 
-    /// Returns the longest duration in microseconds.
-    pub fn max_micros(&self) -> f64 {
-        micros(self.max_nanos)
+    /// Returns the longest duration in microseconds; `None` without durations.
+    pub fn max_micros(&self) -> Option<f64> {
+        (!self.cells.is_empty()).then(|| micros(self.max_nanos))
     }
 
     /// Returns the duration that `percent` of all durations do not exceed, in microseconds, exact to
-    /// [`Times::PRECISION`]; 0 without durations.
-    pub fn percentile_micros(&self, percent: f64) -> f64 {
+    /// [`Times::PRECISION`]; `None` without durations.
+    pub fn percentile_micros(&self, percent: f64) -> Option<f64> {
         let wanted = (percent / 100.0 * self.count() as f64).ceil() as u64;
         let mut seen = 0;
         for (cell, count) in self.cells.iter().enumerate() {
             seen += count;
             if seen >= wanted.max(1) {
-                return micros(middle_of(cell).min(self.max_nanos));
+                return Some(micros(middle_of(cell).min(self.max_nanos)));
             }
         }
-        micros(self.max_nanos)
+        self.max_micros()
     }
 
     /// Returns the number of durations of less than `nanos` nanoseconds, a power of two.
@@ -213,8 +213,11 @@ impl TryFrom<StoredTimes> for Times {
 
 impl fmt::Debug for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mean, p99) = (self.mean_micros(), self.percentile_micros(99.0));
-        let max = self.max_micros();
+        let (Some(mean), Some(p99), Some(max)) =
+            (self.mean_micros(), self.percentile_micros(99.0), self.max_micros())
+        else {
+            return f.write_str("Times(0)");
+        };
         write!(f, "Times({}, mean {mean:.1} µs, p99 {p99:.1}, max {max:.1})", self.count())
     }
 }
@@ -267,14 +270,24 @@ mod tests {
     #[test]
     fn percentiles_are_those_of_what_was_counted() {
         let times = times_of((1..=1000).map(|micros| micros * 1000));
-        assert_eq!((times.count(), times.max_micros()), (1000, 1000.0));
-        assert_eq!((times.mean_micros(), times.sum_micros()), (500.5, 500_500));
+        assert_eq!((times.count(), times.max_micros()), (1000, Some(1000.0)));
+        assert_eq!((times.mean_micros(), times.sum_micros()), (Some(500.5), 500_500));
         for (percent, exact) in [(50.0, 500.0), (90.0, 900.0), (99.0, 990.0), (100.0, 1000.0)] {
-            let found = times.percentile_micros(percent);
+            let found = times.percentile_micros(percent).unwrap();
             assert!((found - exact).abs() <= exact * Times::PRECISION, "{percent}: {found}");
         }
-        assert_eq!(Times::default().percentile_micros(99.0), 0.0);
-        assert_eq!(times_of([300; 3]).percentile_micros(50.0), 0.3);
+        assert_eq!(times_of([300; 3]).percentile_micros(50.0), Some(0.3));
+        assert_eq!(times_of([0]).percentile_micros(50.0), Some(0.0));
+    }
+
+    #[test]
+    fn without_durations_there_is_no_mean_percentile_or_maximum() {
+        let times = times_of([5_000]);
+        for none in [Times::default(), times.since(&times)] {
+            assert_eq!((none.mean_micros(), none.max_micros()), (None, None));
+            assert_eq!((none.percentile_micros(0.0), none.percentile_micros(100.0)), (None, None));
+            assert_eq!(format!("{none:?}"), "Times(0)");
+        }
     }
 
     #[test]
@@ -285,10 +298,10 @@ mod tests {
         (0..10).for_each(|_| counter.add(100_000));
         let since = counter.times().since(&earlier);
         assert_eq!((since.count(), since.sum_micros()), (10, 1000));
-        assert!((99.0..101.0).contains(&since.max_micros()));
+        assert!((99.0..101.0).contains(&since.max_micros().unwrap()));
         assert_eq!(earlier.since(&earlier), Times::default());
         counter.add(7_000_001);
-        assert_eq!(counter.times().since(&earlier).max_micros(), 7000.001);
+        assert_eq!(counter.times().since(&earlier).max_micros(), Some(7000.001));
     }
 
     #[test]

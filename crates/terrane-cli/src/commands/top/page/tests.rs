@@ -146,6 +146,11 @@ since opening  write amplification 1.22; cache hits now 98.1%; 1 snapshot
 tree           default: memtable 1.73 MiB of 4.00 MiB, 1 immutable
   level 0       12.2 MiB       5 runs     5 tables   305% of 4.00 MiB"
     );
+    let unwritten =
+        SAMPLE.replace("\"write_amplification\": 1.22", "\"write_amplification\": null");
+    let unwritten: Sample = serde_json::from_str(&unwritten).unwrap();
+    let page = lines(&unwritten, &origin, 80, Paint::off()).join("\n");
+    assert!(page.contains("write amplification -; cache hits now 98.1%"), "{page}");
     for columns in [40, 60, 200] {
         let all = lines(&sample, &origin, columns, Paint::off());
         assert!(all.iter().all(|line| line.chars().count() <= columns), "{all:?}");

@@ -289,9 +289,12 @@ fn load_tables(loads: &BTreeMap<(&str, &str), Vec<Timed>>, results: &mut Results
             let of = |compute: &dyn Fn(&Timed) -> f64| {
                 shown(&timed.iter().map(compute).collect::<Vec<_>>())
             };
-            let job =
-                |percent: f64| of(&|timed: &Timed| timed.compactions.percentile_micros(percent));
-            let jobs = [of(&|timed| timed.compactions.mean_micros()), job(50.0), job(90.0)];
+            let job = |percent: f64| {
+                let at = |timed: &Timed| timed.compactions.percentile_micros(percent);
+                of(&|timed| at(timed).unwrap_or(f64::NAN))
+            };
+            let mean = of(&|timed| timed.compactions.mean_micros().unwrap_or(f64::NAN));
+            let jobs = [mean, job(50.0), job(90.0)];
             let jobs = jobs.into_iter().chain([job(99.0), job(100.0)]).collect::<Vec<_>>();
             let writes = [
                 of(&|timed| timed.writes.mean_micros()),
