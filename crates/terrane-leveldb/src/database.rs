@@ -1,14 +1,14 @@
 //! An open database: reads, writes, snapshots, properties.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::path::Path;
 
 use terrane::{Db, Snapshot};
 use terrane_c::argument::{bytes, given, keys, pair, path, range};
-use terrane_c::error::{Outcome, call, invalid};
+use terrane_c::error::call;
 
 use crate::batch::leveldb_writebatch_t;
 use crate::options::{leveldb_options_t, leveldb_readoptions_t, leveldb_writeoptions_t};
+use crate::predecessor::check_format;
 use crate::status::{allocate, report};
 
 /// An open database, in the default keyspace. Any thread may use it.
@@ -21,24 +21,6 @@ pub struct leveldb_t {
 #[derive(Debug)]
 pub struct leveldb_snapshot_t {
     pub(crate) snapshot: Snapshot,
-}
-
-/// Refuses a directory with a database of LevelDB itself, whose files have another format and partly the same names.
-pub(crate) fn check_format(dir: &Path) -> Outcome<()> {
-    let is_of_leveldb = |entry: std::fs::DirEntry| {
-        let name = entry.file_name();
-        name == "LOG" || Path::new(&name).extension().is_some_and(|extension| extension == "ldb")
-    };
-    let has_current = dir.join("CURRENT").exists();
-    let mut entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    if has_current && entries.any(is_of_leveldb) {
-        let dir = dir.display();
-        return Err(invalid(format!(
-            "'{dir}' has a database of LevelDB, whose files this library does not read; copy the keys with a \
-             program that is linked with LevelDB"
-        )));
-    }
-    Ok(())
 }
 
 /// Opens the database in the directory `name`. Returns NULL and stores an error in `errptr` if that fails.

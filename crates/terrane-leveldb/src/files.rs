@@ -7,8 +7,8 @@ use terrane::{Error, OpenMode, Options, inspect};
 use terrane_c::argument::path;
 use terrane_c::error::{Outcome, invalid};
 
-use crate::database::check_format;
 use crate::options::leveldb_options_t;
+use crate::predecessor::check_format;
 use crate::status::report;
 
 /// Removes the database in the directory `name`, and the directory if nothing else is in it. A missing database is

@@ -13,6 +13,7 @@
 //! | `database` | opening, reads, writes, snapshots, properties |
 //! | `iterator` | iterators |
 //! | `files` | removal and repair of databases that are not open |
+//! | `predecessor` | directories that LevelDB used before |
 //!
 //! The section on pointers in the documentation of `terrane_c` applies here too.
 #![allow(
@@ -31,6 +32,7 @@ mod files;
 mod iterator;
 mod objects;
 mod options;
+mod predecessor;
 mod status;
 
 pub use batch::*;

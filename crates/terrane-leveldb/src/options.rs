@@ -13,6 +13,7 @@ use crate::database::leveldb_snapshot_t;
 use crate::objects::{
     leveldb_cache_t, leveldb_comparator_t, leveldb_env_t, leveldb_filterpolicy_t, leveldb_logger_t,
 };
+use crate::predecessor::has_only_leftovers;
 
 /// The name of the only order of keys.
 const BYTEWISE: &str = "leveldb.BytewiseComparator";
@@ -52,8 +53,10 @@ impl leveldb_options_t {
                 OpenMode::MustExist
             }
         };
-        // A directory of LevelDB may have files of the application.
-        let mut options = Options::new().open_mode(mode).among_other_files();
+        let mut options = Options::new().open_mode(mode);
+        if has_only_leftovers(dir) {
+            options = options.among_other_files();
+        }
         options = options.design_if_new(self.design()?);
         if let Some(bytes) = self.cache_bytes {
             options = options.cache_bytes((bytes as u64).clamp(64 << 10, 1 << 40));

@@ -261,6 +261,63 @@ static void repair(const char *dir, leveldb_options_t *options) {
   OK;
 }
 
+/* Runs a command of the shell with the directory `root`. */
+static void shell(const char *root, const char *command) {
+  char line[8192];
+
+  snprintf(line, sizeof line, "cd '%s' && { %s; }", root, command);
+  CHECK(system(line) == 0);
+}
+
+/* A mistyped path made a database among documents. */
+static void refuse_other_files(const char *root, leveldb_options_t *options) {
+  char dir[4096];
+
+  shell(root, "mkdir documents && echo 1 > documents/holiday.jpg");
+  snprintf(dir, sizeof dir, "%s/documents", root);
+  CHECK(leveldb_open(options, dir, &error) == NULL);
+  FAILED("Invalid argument: '");
+  CHECK(leveldb_open(options, dir, &error) == NULL);
+  FAILED("has other files, such as 'holiday.jpg', and no database");
+  shell(root, "test \"$(ls -A documents)\" = holiday.jpg");
+  /* Nor beside what LevelDB left behind. */
+  shell(root, "touch documents/LOG documents/LOG.old");
+  CHECK(leveldb_open(options, dir, &error) == NULL);
+  FAILED("has other files");
+}
+
+/* A directory that LevelDB used before. */
+static void follow_leveldb(const char *root, leveldb_options_t *options) {
+  leveldb_t *db;
+  char dir[4096];
+  int round;
+
+  shell(root, "mkdir -p used/lost && touch used/LOG used/LOG.old used/LOCK used/.hidden used/lost/000003.ldb");
+  shell(root, "mkdir unlocked && touch unlocked/LOG unlocked/LOG.old");
+  snprintf(dir, sizeof dir, "%s/unlocked", root);
+  for (round = 0; round < 3; round++) {
+    db = leveldb_open(options, dir, &error);
+    OK;
+    put(db, "key", "value");
+    leveldb_close(db);
+    snprintf(dir, sizeof dir, "%s/used", root);
+  }
+  /* The last round opened a database that was closed, beside LOG. */
+  shell(root, "test -e used/LOG && test -e used/CURRENT");
+
+  shell(root, "mkdir theirs && cd theirs && touch 000003.log LOG LOCK && echo MANIFEST-000002 > CURRENT && "
+              "printf '\\126\\371\\270\\370\\034\\000\\001\\001\\032leveldb.BytewiseComparator' > MANIFEST-000002");
+  snprintf(dir, sizeof dir, "%s/theirs", root);
+  CHECK(leveldb_open(options, dir, &error) == NULL);
+  FAILED("has a database of LevelDB");
+  leveldb_destroy_db(options, dir, &error);
+  FAILED("has a database of LevelDB");
+  /* Its tables are refused without CURRENT too. */
+  shell(root, "rm theirs/CURRENT theirs/MANIFEST-000002 && touch theirs/000004.ldb");
+  CHECK(leveldb_open(options, dir, &error) == NULL);
+  FAILED("has a database of LevelDB");
+}
+
 int main(int argc, char **argv) {
   leveldb_options_t *options = leveldb_options_create();
   leveldb_filterpolicy_t *policy;
@@ -293,6 +350,8 @@ int main(int argc, char **argv) {
   leveldb_options_set_compression(options, leveldb_no_compression);
   use(dir, options);
   repair(dir, options);
+  refuse_other_files(argv[1], options);
+  follow_leveldb(argv[1], options);
 
   leveldb_readoptions_destroy(reads);
   leveldb_writeoptions_destroy(writes);
