@@ -65,16 +65,7 @@ impl Staging {
             let unique =
                 format!("{name}{INFIX}{:x}-{:x}-{count:x}", std::process::id(), now_micros());
             let dir = parent.join(unique);
-            create_private(&dir).map_err(|error| match error.kind() {
-                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    Error::Invalid(format!(
-                        "cannot create a directory for the checkpoint in {}: {error}; choose another \
-                         location on the same file system with --temporary",
-                        parent.display()
-                    ))
-                }
-                _ => Error::file("create", &dir, error),
-            })?;
+            create_private(&dir).map_err(|error| not_created(&parent, &dir, error))?;
             let path = dir.join(LOCK);
             let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
             match lock {
@@ -95,6 +86,24 @@ impl Staging {
     pub(crate) fn checkpoint(&self) -> PathBuf {
         self.dir.join(CHECKPOINT)
     }
+}
+
+/// Returns the error for a directory that cannot be created, with the way out.
+fn not_created(parent: &Path, dir: &Path, error: io::Error) -> Error {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "choose another location on the same file system with --temporary"
+        }
+        // No location on the file system of the database is writable.
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "name a directory with space for a copy of the database with --temporary"
+        }
+        _ => return Error::file("create", dir, error),
+    };
+    let parent = parent.display();
+    Error::Invalid(format!(
+        "cannot create a directory for the checkpoint in {parent}: {error}; {remedy}"
+    ))
 }
 
 impl Drop for Staging {

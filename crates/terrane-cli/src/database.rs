@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use indicatif::ProgressBar;
-use terrane::{Db, Error, JobState};
+use terrane::{Db, Error, JobState, Options};
 use terrane_control::{Client, Interest, Item, Progress, Reply, Request, Watch, execute};
 
 use crate::open;
@@ -28,7 +28,11 @@ pub(crate) enum Database {
 impl Database {
     /// Opens a database for writing, or connects to the process that has it open.
     pub(crate) fn to_change(dir: &Path) -> Result<Self> {
-        let error = match open::existing(dir) {
+        Self::to_change_with(&open::options(), dir)
+    }
+
+    fn to_change_with(options: &Options, dir: &Path) -> Result<Self> {
+        let error = match open::existing_with(options, dir) {
             Ok(db) => return Ok(Self::Open(db)),
             Err(error) => error,
         };
@@ -42,6 +46,18 @@ impl Database {
                 let text = format!("{error}; or let that process serve a control socket");
                 Err(error.context(text))
             }
+        }
+    }
+
+    /// Like [`Self::to_change`], for a command that only copies: a database that this process may not
+    /// write, for example on a read-only file system, is opened for reading.
+    pub(crate) fn to_copy(options: &Options, dir: &Path) -> Result<Self> {
+        match Self::to_change_with(options, dir) {
+            Err(error) if open::is_write_refused(&error) => match served(dir) {
+                Some(client) => Ok(Self::Served(Box::new(client))),
+                None => Ok(Self::Open(open::read_only_with(options, dir)?)),
+            },
+            other => other,
         }
     }
 
@@ -106,7 +122,15 @@ impl Database {
 
 /// Carries out a request that changes a database, and closes the database.
 pub(crate) fn change(dir: &Path, request: &Request) -> Result<Reply> {
-    let mut database = Database::to_change(dir)?;
+    ask_and_close(Database::to_change(dir)?, request)
+}
+
+/// Carries out a request that copies a database, and closes the database.
+pub(crate) fn copy(options: &Options, dir: &Path, request: &Request) -> Result<Reply> {
+    ask_and_close(Database::to_copy(options, dir)?, request)
+}
+
+fn ask_and_close(mut database: Database, request: &Request) -> Result<Reply> {
     let done = database.ask(request);
     let closed = database.close();
     let reply = done?;

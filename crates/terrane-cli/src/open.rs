@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use terrane::{
-    Db, ErrorKind, Event, Keyspace, KeyspaceOptions, LoggedEvent, OpenMode, Options, inspect,
+    Db, Error, ErrorKind, Event, Keyspace, KeyspaceOptions, LoggedEvent, OpenMode, Options, inspect,
 };
 
 /// The default keyspace, which every database has.
@@ -31,14 +31,39 @@ fn warn_of_limits(event: &LoggedEvent) {
     }
 }
 
+/// Returns [`options`], for a snapshot of a volume in use if `after_power_loss`.
+pub(crate) fn options_of(after_power_loss: bool) -> Options {
+    if after_power_loss { options().after_power_loss() } else { options() }
+}
+
 /// Opens an existing database for writing.
 pub(crate) fn existing(dir: &Path) -> Result<Db> {
-    Ok(options().open_mode(OpenMode::MustExist).open(dir)?)
+    existing_with(&options(), dir)
+}
+
+/// Opens an existing database for writing, with options.
+pub(crate) fn existing_with(options: &Options, dir: &Path) -> Result<Db> {
+    Ok(options.clone().open_mode(OpenMode::MustExist).open(dir)?)
+}
+
+/// Returns whether an error says that this process may not write the files of a database, which it may be
+/// able to read.
+pub(crate) fn is_write_refused(error: &anyhow::Error) -> bool {
+    let Some(Error::Io(failure)) = error.downcast_ref() else { return false };
+    matches!(
+        failure.source.kind(),
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+    )
 }
 
 /// Opens an existing database for reading only.
 pub(crate) fn read_only(dir: &Path) -> Result<Db> {
-    Ok(options().open_mode(OpenMode::MustExist).open_read_only(dir)?)
+    read_only_with(&options(), dir)
+}
+
+/// Opens an existing database for reading only, with options.
+pub(crate) fn read_only_with(options: &Options, dir: &Path) -> Result<Db> {
+    Ok(options.clone().open_mode(OpenMode::MustExist).open_read_only(dir)?)
 }
 
 /// Opens an existing keyspace.

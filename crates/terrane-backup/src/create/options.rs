@@ -48,8 +48,8 @@ impl CreateOptions {
     }
 
     /// Makes the checkpoint in a temporary directory below this one, which must exist and should be on the
-    /// file system of the database, because otherwise all tables are copied. The default is the parent
-    /// directory of the database.
+    /// file system of the database, because otherwise all tables are copied. A database on a read-only file
+    /// system needs one elsewhere. The default is the parent directory of the database.
     #[must_use]
     pub fn temporary(mut self, dir: impl Into<PathBuf>) -> Self {
         self.temporary = Some(dir.into());

@@ -8,16 +8,17 @@ use clap::Args;
 use serde::Serialize;
 use terrane_control::{Reply, Request};
 
-use crate::database::{change, unexpected};
+use crate::database::{copy, unexpected};
 use crate::exit::Exit;
-use crate::output;
+use crate::{open, output};
 use terrane_lab::output::json::{SCHEMA, write_line};
 
 /// Copy a database to another directory
 ///
 /// The copy shares tables by hard links if the file system supports them, so it takes little space
-/// and time. If another process has the database open, that process makes the copy. Ctrl-C cancels
-/// the copy.
+/// and time. If another process has the database open, that process makes the copy. A database that
+/// cannot be written, such as one on a mounted snapshot of a volume, is opened for reading. Ctrl-C
+/// cancels the copy.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CheckpointArgs {
     /// The directory of the database
@@ -25,6 +26,10 @@ pub(crate) struct CheckpointArgs {
 
     /// The directory of the copy, which must be empty or not exist
     dir: PathBuf,
+
+    /// Copy from a snapshot of a volume that was taken while the database was in use
+    #[arg(long)]
+    after_power_loss: bool,
 
     /// Print the result as a JSON object
     #[arg(long)]
@@ -43,7 +48,8 @@ impl CheckpointArgs {
     pub(crate) fn run(&self) -> Result<Exit> {
         let dir = std::path::absolute(&self.dir)
             .with_context(|| format!("cannot find {}", self.dir.display()))?;
-        let reply = change(&self.db, &Request::Checkpoint { dir })?;
+        let options = open::options_of(self.after_power_loss);
+        let reply = copy(&options, &self.db, &Request::Checkpoint { dir })?;
         let Reply::Checkpointed { seconds, .. } = reply else { return Err(unexpected(&reply)) };
         let path = self.dir.display();
         if self.json {

@@ -21,6 +21,7 @@
 //! | `bandwidth` | I/O budgets and write rates, and the events of stalled writers |
 //! | `checkpoint` | a second database, made while the first one is written |
 //! | `checkpoint_log` | a checkpoint while the log is reused |
+//! | `checkpoint_opened` | a checkpoint of a database that is open for reading |
 //! | `designs` | design changes on a live database |
 //! | `memtable_auto` | the choice of a memtable by the operations |
 //! | `rotation_cpu` | memtables are created before they are needed |
@@ -48,6 +49,7 @@ mod batches;
 mod cache_warming;
 mod checkpoint;
 mod checkpoint_log;
+mod checkpoint_opened;
 mod close;
 mod compaction_filters;
 mod compaction_reads;

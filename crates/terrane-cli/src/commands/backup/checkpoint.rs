@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use terrane::Options;
 use terrane_backup::CheckpointError;
 use terrane_control::{Client, Interest, Item, Progress, Request, Watch};
 
@@ -10,9 +11,9 @@ use terrane_lab::host::interrupt::is_cancelled;
 
 /// Makes a checkpoint in an absolute directory. This process opens the database only for the
 /// checkpoint. If another process has it open, that process makes the checkpoint when asked through
-/// its control socket.
-pub(super) fn make(db: &Path, dir: &Path) -> Result<(), CheckpointError> {
-    let error = match open::existing(db) {
+/// its control socket. If this process may not write the files, it opens them for reading.
+pub(super) fn make(db: &Path, options: &Options, dir: &Path) -> Result<(), CheckpointError> {
+    let error = match open::existing_with(options, db) {
         Ok(db) => {
             let made = db.checkpoint(dir);
             let closed = db.close();
@@ -20,13 +21,18 @@ pub(super) fn make(db: &Path, dir: &Path) -> Result<(), CheckpointError> {
         }
         Err(error) => error,
     };
+    let is_write_refused = open::is_write_refused(&error);
     // Keep the type of an engine error, which determines the exit code.
     let error = error.downcast::<terrane::Error>()?;
-    if matches!(error, terrane::Error::Locked { .. })
+    let is_locked = matches!(error, terrane::Error::Locked { .. });
+    if (is_locked || is_write_refused)
         && let Some(mut client) = Client::connect(db)?
     {
         client.ask(&Request::Checkpoint { dir: dir.to_owned() }, &mut Person)?;
         return Ok(());
+    }
+    if is_write_refused {
+        return Ok(open::read_only_with(options, db)?.checkpoint(dir)?);
     }
     Err(error.into())
 }

@@ -12,7 +12,7 @@ use terrane_backup::{CheckpointWith, CreateOptions, Created, ReadBack};
 use super::checkpoint;
 use super::common::{Bar, RepositoryArg, warn};
 use crate::exit::Exit;
-use crate::output;
+use crate::{open, output};
 use terrane_lab::input::quantity::rate;
 use terrane_lab::output::human;
 use terrane_lab::output::json::{SCHEMA, rounded, write_line};
@@ -20,7 +20,8 @@ use terrane_lab::output::json::{SCHEMA, rounded, write_line};
 /// Create a backup of a database
 ///
 /// Stores the files that the repository does not have. A process that has the database open makes a
-/// copy, on a request through its control socket, and continues to write. Tables are compared with
+/// copy, on a request through its control socket, and continues to write. A database that cannot be
+/// written, such as one on a mounted snapshot of a volume, is opened for reading. Tables are compared with
 /// the checksums in the database, so a damaged table is found when it is stored; the exit code is
 /// then 4.
 #[derive(Debug, Clone, Args)]
@@ -47,10 +48,14 @@ pub(super) struct CreateArgs {
     #[arg(long)]
     reread: bool,
 
-    /// A directory for the temporary checkpoint, on the file system of the database [default: the
-    /// parent directory of the database]
+    /// A directory for the temporary checkpoint, on the file system of the database unless that is
+    /// read-only; elsewhere all tables are copied [default: the parent directory of the database]
     #[arg(long, value_name = "DIR")]
     temporary: Option<PathBuf>,
+
+    /// The database is in a snapshot of a volume that was taken while it was in use
+    #[arg(long)]
+    after_power_loss: bool,
 
     /// Print the result as a JSON object
     #[arg(long)]
@@ -77,7 +82,8 @@ impl CreateArgs {
     pub(super) fn run(&self) -> Result<Exit> {
         let repository = self.repository.open()?;
         let begun = Instant::now();
-        let source = CheckpointWith::new(&self.db, |dir| checkpoint::make(&self.db, dir));
+        let opening = open::options_of(self.after_power_loss);
+        let source = CheckpointWith::new(&self.db, |dir| checkpoint::make(&self.db, &opening, dir));
         let created = {
             let bar = Bar::begin("backing up");
             let options = self.options().on_progress(bar.callback());

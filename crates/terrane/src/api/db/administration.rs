@@ -226,9 +226,13 @@ impl Db {
     /// # }
     /// ```
     ///
+    /// A database that is open for reading, for example on a read-only file system, is copied as the
+    /// opening shows it, and nothing but the copy is written.
+    ///
     /// # Errors
     /// The directory contains other files, another process writes a checkpoint to it, the disk is
-    /// full, or the database does not accept writes.
+    /// full, or writes are refused after a failure. [`Error::Changed`](crate::Error::Changed) if the
+    /// database is open for reading and a writer has replaced files since.
     #[doc(alias = "backup")]
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<()> {
         self.engine().checkpoint(dir.as_ref(), None)

@@ -26,12 +26,13 @@ use crate::engine::write::Writer;
 use crate::files::buffer::BufferPool;
 use crate::files::io_threads::IoThreads;
 use crate::files::manifest::{
-    KeyspaceState, Manifest, ManifestState, TableRecord, ValueFileRecord,
+    KeyspaceState, Manifest, ManifestState, RecoveredState, TableRecord, ValueFileRecord,
 };
 use crate::files::shared_read::READERS;
 use crate::files::storage::{DirectoryLock, OpeningReaders, Storage};
 use crate::files::table::{OpenFiles, Table, TableEnvironment, WarmSlots};
 use crate::files::value_file::{ValueFile, ValueFiles};
+use crate::files::wal::Replayed;
 use crate::options::{Background, MemoryLimit, Options, Settings, smallest_limit};
 
 /// The number of databases that this process has opened.
@@ -55,6 +56,13 @@ pub(crate) struct Opened {
     pub(crate) healed: u64,
     /// The earliest position for readers of changes, if the previous opening kept the log for them.
     pub(crate) retained_from: Option<Lsn>,
+}
+
+/// What an opening for reading has read.
+#[derive(Debug)]
+pub(super) struct OpenedFiles {
+    pub(super) found: RecoveredState,
+    pub(super) replayed: Replayed,
 }
 
 /// The directories of a database.
@@ -81,6 +89,8 @@ pub(crate) struct Engine {
     pub(super) lock: Mutex<Option<DirectoryLock>>,
     /// Held by the caller that closes the database.
     pub(super) closing: Mutex<()>,
+    /// The files of an opening for reading; `None` if the database is open for writing.
+    pub(super) opened_files: Option<OpenedFiles>,
 }
 
 impl Engine {
@@ -111,8 +121,8 @@ impl Engine {
         let reader = Reader::new(&context, &pipeline);
         let jobs = Jobs::new(&context, &pipeline, &catalog);
         let writer = Writer::new(&context, &pipeline, &catalog, &jobs);
-        let (lock, closing) = (Mutex::new(lock), Mutex::default());
-        Ok(Self { context, pipeline, catalog, reader, jobs, writer, lock, closing })
+        let (lock, closing, opened_files) = (Mutex::new(lock), Mutex::default(), None);
+        Ok(Self { context, pipeline, catalog, reader, jobs, writer, lock, closing, opened_files })
     }
 }
 

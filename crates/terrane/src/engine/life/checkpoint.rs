@@ -7,7 +7,10 @@
 //!
 //! A follower of changes continues after the copy's last sequence number, so the copy contains
 //! every write up to that number, including writes that are not in the log ([`CheckpointLog`]).
+//!
+//! A database that is open for reading is copied as its opening shows it ([`opened`]).
 
+mod opened;
 mod target;
 
 use std::path::Path;
@@ -45,9 +48,16 @@ impl Engine {
     /// unfinished checkpoint.
     pub(crate) fn checkpoint(&self, dir: &Path, cancel: Option<&Cancel>) -> Result<()> {
         self.context.check_outside_listener("checkpoint")?;
-        self.context.health.check_writable()?;
+        match self.context.health.check_writable() {
+            Err(Error::ReadOnly) => {}
+            checked => checked?,
+        }
         let target = Target::begin(&self.context.storage, dir)?;
-        match self.write_checkpoint(&target, cancel) {
+        let written = match &self.opened_files {
+            Some(files) => self.copy_opened(files, &target, cancel),
+            None => self.write_checkpoint(&target, cancel),
+        };
+        match written {
             Ok(()) => {
                 report_unsynced_dirs(&self.context.events, &*target.dir().storage);
                 target.finish();
@@ -70,7 +80,10 @@ impl Engine {
         self.pipeline.pin_log(true);
         let cut = self.cut();
         drop(complete);
-        let copied = cut.and_then(|cut| self.copy(&cut, target, cancel));
+        let copied = cut.and_then(|cut| {
+            self.copy(&cut, target, cancel)?;
+            write_manifest(&cut, target)
+        });
         self.pipeline.pin_log(false);
         self.catalog.release_log();
         copied
@@ -142,17 +155,21 @@ impl Engine {
             let to = target.join(name);
             copy_file(&**storage, (&segment.path, &to), Some(segment.bytes), cancel)?;
         }
-        storage.sync_dir(target).map_err(|error| Error::io("sync", target, error))?;
-        // The manifest is written last, because it turns the directory into a database.
-        let store = FileManifest::new(Arc::clone(storage), target, cut.version)?;
-        let found = RecoveredState {
-            state: cut.state.clone(),
-            version: cut.version,
-            ..RecoveredState::default()
-        };
-        Manifest::begin(found, &[], Box::new(store))?;
-        Ok(())
+        storage.sync_dir(target).map_err(|error| Error::io("sync", target, error))
     }
+}
+
+/// Writes the manifest, after all other files because it turns the directory into a database.
+fn write_manifest(cut: &Cut, target: &Target) -> Result<()> {
+    let HeldDir { path, storage } = target.dir();
+    let store = FileManifest::new(Arc::clone(storage), path, cut.version)?;
+    let found = RecoveredState {
+        state: cut.state.clone(),
+        version: cut.version,
+        ..RecoveredState::default()
+    };
+    Manifest::begin(found, &[], Box::new(store))?;
+    Ok(())
 }
 
 #[cfg(test)]

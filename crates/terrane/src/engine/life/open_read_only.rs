@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::assembly::{Engine, Opened, Places};
+use super::assembly::{Engine, Opened, OpenedFiles, Places};
 use super::log_home::hold_log_dir;
 use super::open::{check_mode, hold, is_missing, missing, settings};
 use crate::base::error::{Error, Result};
@@ -42,7 +42,7 @@ fn try_open(options: &Options, held: &HeldDir) -> Result<(Engine, Opened)> {
     consistency::check_files(storage, dir, &found.state)?;
     let settings = settings(options, dir, &found.state, false)?;
     let mut opened = Opened { healed: found.healed, ..Opened::default() };
-    let parts = Engine::assemble(options, settings, places, &found.state, None, None)?;
+    let mut parts = Engine::assemble(options, settings, places, &found.state, None, None)?;
     // Opens the tables now, because a writer may remove their files once this opening is done.
     for tree in parts.catalog.trees().values() {
         let version = &tree.state().version;
@@ -53,9 +53,10 @@ fn try_open(options: &Options, held: &HeldDir) -> Result<(Engine, Opened)> {
             file.open()?;
         }
     }
-    parts.recover_read_only(&found, &mut opened)?;
+    let replayed = parts.recover_read_only(&found, &mut opened)?;
     consistency::check_ingests(storage, dir, &found.state, parts.pipeline.visible())?;
     parts.catalog.resize_cache();
     parts.context.health.make_read_only();
+    parts.opened_files = Some(OpenedFiles { found, replayed });
     Ok((parts, opened))
 }

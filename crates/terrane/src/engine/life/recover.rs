@@ -82,7 +82,7 @@ impl Engine {
         &self,
         found: &RecoveredState,
         opened: &mut Opened,
-    ) -> Result<()> {
+    ) -> Result<Replayed> {
         let context = &self.context;
         let (storage, state) = (&*context.storage, &found.state);
         let from = state.log_needed_from(Lsn(0));
@@ -90,7 +90,7 @@ impl Engine {
         let (replayed, _) = self.replay(recovery, state, state.required_segment, false)?;
         opened.replayed_batches = replayed.batches;
         opened.dropped_records = replayed.dropped_records;
-        Ok(())
+        Ok(replayed)
     }
 
     /// Inserts the log records into memtables. If `may_flush`, flushes memtables that fill up.
@@ -105,7 +105,7 @@ impl Engine {
         let from = state.log_needed_from(Lsn(0));
         let mut last_seq = state.last_seq;
         let mut is_synced = false;
-        let mut is_ahead = false;
+        let mut ahead_from = None;
         let now = context.clock.now_micros();
         let times = match context.settings.delete_persistence_micros() {
             Some(_) => recovery.times(),
@@ -113,12 +113,14 @@ impl Engine {
         };
         let check = BatchCheck::new(&context.dir, state);
         let (storage, dir, boot) = (&*context.storage, &context.log_dir, context.kept_boot);
-        let replayed = recovery.replay(storage, boot, dir, from, required, |batch| {
+        let mut replayed = recovery.replay(storage, boot, dir, from, required, |batch| {
             let lsn = batch.lsn;
             if !may_flush {
                 // The log prefix ends before the first batch that is newer than the manifest.
-                is_ahead = is_ahead || check.is_ahead(storage, &batch)?;
-                if is_ahead {
+                if ahead_from.is_none() && check.is_ahead(storage, &batch)? {
+                    ahead_from = Some(lsn);
+                }
+                if ahead_from.is_some() {
                     return Ok(());
                 }
             }
@@ -154,6 +156,9 @@ impl Engine {
             Ok(())
         })?;
         consistency::check_end(state, &replayed, &context.log_dir)?;
+        if let Some(end) = ahead_from {
+            replayed.end_at(end);
+        }
         self.pipeline.set_visible(last_seq);
         self.note_values();
         Ok((replayed, last_seq))

@@ -69,6 +69,16 @@ impl ReplayedFile {
 }
 
 impl Replayed {
+    /// Ends the segments before the record at `end`, which was read but is not part of the result.
+    pub(crate) fn end_at(&mut self, end: Lsn) {
+        self.files.retain(|file| file.base <= end);
+        if let Some(last) = self.files.last_mut() {
+            last.end = last.end.min(end);
+            last.bytes = HEADER_BYTES + last.end.0.saturating_sub(last.base.0);
+        }
+        self.end = self.end.min(end);
+    }
+
     /// Returns the error for a log in `dir` that was durable beyond its end.
     pub(crate) fn ends_too_early(&self, dir: &Path, detail: String) -> Error {
         let last = self.files.last();
