@@ -29,6 +29,7 @@ mod prompt;
 mod scan;
 mod session;
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,7 +79,7 @@ pub(crate) struct ShellArgs {
 
     /// Run this command instead of reading commands from standard input; repeatable
     #[arg(short, long, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 
     /// Open read-only, which works while another process has the database open and shows its
     /// current state
@@ -191,8 +192,9 @@ impl ShellArgs {
 
     fn run_commands(&self, session: &mut Session) -> Result<()> {
         for (index, text) in self.command.iter().enumerate() {
-            let lines = text.lines().map(str::as_bytes);
-            for line in lines {
+            // As from standard input: the shell itself reports bytes that are not UTF-8, and how to write them.
+            for line in text.as_encoded_bytes().split(|byte| *byte == b'\n') {
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
                 if session.line(line, index as u64 + 1)? == Next::End {
                     return session.finish();
                 }

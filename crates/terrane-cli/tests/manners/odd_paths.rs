@@ -82,6 +82,24 @@ fn every_command_takes_a_path_that_is_not_utf8() {
     }
 }
 
+/// The command line refused such bytes without a remedy, before the shell could say how to write them.
+#[test]
+fn the_shell_says_of_an_argument_what_it_says_of_a_line_that_is_not_utf8() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = b"put caf\xe9 1";
+    let db = path(dir.path(), "db");
+    let words = ["shell", &db, "-c", "put a 1\r\nput b 2\n", "-c"].map(OsStr::new);
+    let output = run(dir.path(), &[&words[..], &[OsStr::from_bytes(line)]].concat());
+    let by_argument = String::from_utf8(output.stderr).unwrap();
+    let remedy = "byte 8 is not UTF-8; write bytes as \"\\xff\" or 0xff";
+    assert!(output.status.code() == Some(1) && by_argument.contains(remedy), "{by_argument}");
+    let by_line = crate::support::run(&["shell", &db], line);
+    assert_eq!(by_line.status.code(), Some(1));
+    assert!(String::from_utf8(by_line.stderr).unwrap().contains(remedy));
+    // The commands before it were carried out, with the line ends of any system.
+    assert_eq!(done(&["dump", &db], ""), "a\t1\nb\t2\n");
+}
+
 /// The lock file, which other users may read, held the first eight arguments of the process.
 #[test]
 fn the_lock_names_the_process_but_not_its_arguments() {
