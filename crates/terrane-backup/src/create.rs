@@ -24,6 +24,7 @@ use crate::catalog::{check_or_create, delete, list_folder, location, write};
 use crate::content::{ContentId, OBJECTS};
 use crate::error::{Error, Result};
 use crate::history::{Notice, State, notices};
+use crate::limited::LimitedFile;
 use crate::lineage::{Place, place};
 use crate::lock::{Held, LockKind, with_lock};
 use crate::manifest::{BackedUpFile, BackedUpKeyspace, Backup, NOT_COPIED, SCHEMA, name_of};
@@ -121,7 +122,10 @@ fn checkpoint_error(error: crate::source::CheckpointError) -> Error {
 fn freeze(dir: &Path, found: &DatabaseFiles) -> Result<()> {
     for file in found.files.iter().filter(|file| !file.is_final) {
         let (path, copy) = (dir.join(&file.name), dir.join("frozen"));
-        fs::copy(&path, &copy).map_err(|error| Error::file("copy", &path, error))?;
+        let source = File::open(&path);
+        let copied =
+            source.and_then(|mut source| io::copy(&mut source, &mut LimitedFile::create(&copy)?));
+        copied.map_err(|error| Error::file("copy", &path, error))?;
         fs::rename(&copy, &path).map_err(|error| Error::file("replace", &path, error))?;
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::content::OBJECTS;
+use crate::limited::LimitedFile;
 use crate::moment::now_micros;
 use crate::repository::{Repository, Stored};
 
@@ -166,11 +167,11 @@ fn unique_name() -> String {
 }
 
 fn write_synced(path: &Path, contents: &mut dyn Read) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+    let mut file = LimitedFile::create_new(path)?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         match contents.read(&mut piece) {
-            Ok(0) => return file.sync_all(),
+            Ok(0) => return file.sync(),
             Ok(bytes) => file.write_all(&piece[..bytes])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

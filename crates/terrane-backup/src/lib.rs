@@ -21,6 +21,7 @@
 //! | `history`, `lineage` | the order of backups, which no clock decides |
 //! | `repository`, `location`, `directory`, `bucket`, `memory` | the location of backups |
 //! | `content` | the names of objects |
+//! | `limited` | files up to the limit of the process for their size |
 //! | `watch`, `cancelled` | pace, progress and cancellation |
 //! | `moment`, `error` | times; errors |
 #![forbid(unsafe_code)]
@@ -34,6 +35,7 @@ mod create;
 mod directory;
 mod error;
 mod history;
+mod limited;
 mod lineage;
 mod location;
 mod lock;

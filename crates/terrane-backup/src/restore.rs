@@ -23,6 +23,7 @@ use self::mark::{Mark, part_of, sync, write_durably};
 use crate::catalog::{Catalog, Which, check, location, read_all};
 use crate::error::{Error, Result};
 use crate::history::Notice;
+use crate::limited::LimitedFile;
 use crate::lineage::Beginning;
 use crate::lock::{LockKind, with_lock_if_writable};
 use crate::manifest::{BackedUpFile, Backup, CURRENT, HISTORY, object_of, position};
@@ -233,7 +234,8 @@ impl Run<'_> {
             contents => contents.map_err(|error| Error::io("read", source.clone(), error))?,
         };
         let mut reader = Watched::new(contents, &mut self.watch, Counting::Whole);
-        let written = File::create(&part).map_err(|error| Error::file("create", &part, error))?;
+        let written = LimitedFile::create(&part);
+        let written = written.map_err(|error| Error::file("create", &part, error))?;
         copy_synced(&mut reader, written, &source, &part)?;
         if Some(reader.finish().0) != file.content() {
             let _ = fs::remove_file(&part);
@@ -268,7 +270,12 @@ impl Run<'_> {
 }
 
 /// Copies to a file and syncs it. An error names the side that failed.
-fn copy_synced(reader: &mut impl Read, mut file: File, source: &str, target: &Path) -> Result<()> {
+fn copy_synced(
+    reader: &mut impl Read,
+    mut file: LimitedFile,
+    source: &str,
+    target: &Path,
+) -> Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let bytes = match reader.read(&mut piece) {
@@ -279,5 +286,5 @@ fn copy_synced(reader: &mut impl Read, mut file: File, source: &str, target: &Pa
         };
         file.write_all(&piece[..bytes]).map_err(|error| Error::file("write", target, error))?;
     }
-    file.sync_all().map_err(|error| Error::file("sync", target, error))
+    file.sync().map_err(|error| Error::file("sync", target, error))
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::sync_dir;
 use crate::error::{Error, Result};
+use crate::limited::LimitedFile;
 use crate::manifest::{CURRENT, PART};
 
 /// The mark of an unfinished restore.
@@ -125,9 +126,9 @@ pub(super) fn part_of(name: &str) -> String {
 pub(super) fn write_durably(dir: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let (part, path) = (dir.join(part_of(name)), dir.join(name));
     let write = || -> io::Result<()> {
-        let mut file = File::create(&part)?;
+        let mut file = LimitedFile::create(&part)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
+        file.sync()?;
         fs::rename(&part, &path)
     };
     write().map_err(|error| Error::file("write", &path, error))?;

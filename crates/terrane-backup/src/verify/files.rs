@@ -4,7 +4,7 @@
 //! backup whose list lacks a table is restored only up to the missing table, so it is not intact.
 
 use std::collections::HashMap;
-use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use terrane::inspect;
@@ -13,6 +13,7 @@ use super::IncompleteBackup;
 use crate::catalog::read;
 use crate::content::ContentId;
 use crate::error::{Error, Result};
+use crate::limited::LimitedFile;
 use crate::manifest::{BackedUpFile, Backup, CURRENT};
 use crate::repository::Repository;
 use crate::staging::Scratch;
@@ -55,7 +56,8 @@ fn contradiction(
             return Ok(None);
         }
         let path = dir.join(&file.name);
-        fs::write(&path, bytes).map_err(|error| Error::file("write", &path, error))?;
+        let written = LimitedFile::create(&path).and_then(|mut file| file.write_all(&bytes));
+        written.map_err(|error| Error::file("write", &path, error))?;
     }
     let listed = match inspect::files(dir) {
         Ok(listed) => listed,

@@ -7,6 +7,8 @@ mod creating;
 mod damage;
 mod failing;
 mod histories;
+#[cfg(unix)]
+mod limits;
 mod pruning;
 mod restoring;
 mod support;

@@ -49,6 +49,7 @@ pub use disk::DiskStorage;
 pub use fault::{Fault, FaultStorage, Operation};
 pub use memory::{Crash, CrashPoint, MemoryStorage, Survival};
 pub(crate) use opening_readers::OpeningReaders;
+pub use size_limit::check as check_file_size;
 
 /// How a file is read or appended to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

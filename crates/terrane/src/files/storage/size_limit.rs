@@ -6,8 +6,17 @@
 
 use std::io;
 
-/// Fails if a file may not have `bytes` bytes.
-pub(super) fn check(bytes: u64) -> io::Result<()> {
+/// Fails if a file may not have `bytes` bytes, because of the limit of the process for the size of a file
+/// (`RLIMIT_FSIZE`, `ulimit -f`).
+///
+/// A write behind that limit raises SIGXFSZ, which ends a process that does not handle it. [`DiskStorage`]
+/// therefore calls this before each write; a storage that writes files itself should do the same.
+///
+/// [`DiskStorage`]: super::DiskStorage
+///
+/// # Errors
+/// [`io::ErrorKind::FileTooLarge`], with a text that names the limit.
+pub fn check(bytes: u64) -> io::Result<()> {
     check_against(bytes_max(), bytes)
 }
 
