@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _terrane
 from ._keyspace import Keyspace
-from ._terrane import Design, NotFoundError
+from ._terrane import Design, InvalidError, NotFoundError
 from ._views import Change, ChangeBatch, Stats
 
 if TYPE_CHECKING:
@@ -32,6 +33,17 @@ def _texts(options: Mapping[str, Any]) -> list[tuple[str, str]]:
         return str(value)
 
     return [(name, text(value)) for name, value in options.items() if value is not None]
+
+
+def _check_names(given: Mapping[str, Any], arguments: tuple[str, ...]) -> None:
+    """Fails at a name that is neither an option nor one of `arguments`, and suggests the nearest of these."""
+    options = [row["name"] for row in _terrane.option_table()]
+    for name in given:
+        if name.replace("-", "_") in options:
+            continue
+        near = difflib.get_close_matches(name, [*options, *arguments], 1)
+        meant = f"did you mean {near[0]!r}?" if near else "terrane.options() lists all options"
+        raise InvalidError(f"no option {name!r}; {meant}")
 
 
 def open(
@@ -60,6 +72,8 @@ def open(
     """
     if mode not in _MODES:
         raise ValueError(f"mode must be one of 'r', 'w', 'c', 'n' and 'x', not {mode!r}")
+    _check_names(options, ("mode", "design", "change_design", "if_new", "among_other_files"))
+    _check_names(if_new or {}, ())
     path = os.fsdecode(path)
     if mode == "n":
         with contextlib.suppress(NotFoundError):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,22 @@ def test_options_are_those_of_the_engine(path: pathlib.Path) -> None:
         assert db.durability == "sync"
     with pytest.raises(terrane.InvalidError, match="memory_budget"):
         terrane.open(path, memory_bugdet="1GiB")
+    misspelt: list[tuple[dict[str, Any], str]] = [
+        ({"memory_bugdet": "1GiB"}, "memory_budget"),
+        ({"durabilty": "sync"}, "durability"),
+        ({"change_desing": True}, "change_design"),
+        ({"if_nwe": {}}, "if_new"),
+        ({"among_other_file": True}, "among_other_files"),
+        ({"if_new": {"durabilty": "sync"}}, "durability"),
+    ]
+    for given, meant in misspelt:
+        with pytest.raises(terrane.InvalidError, match=f"did you mean '{meant}'"):
+            terrane.open(path, "n", **given)
+    with pytest.raises(terrane.InvalidError, match="no option 'xyz'; terrane.options"):
+        terrane.open(path, "n", xyz=1)
+    # A misspelt name replaces no database.
+    with terrane.open(path) as db:
+        assert db.durability == "sync"
     with pytest.raises(ValueError, match="durability"):
         terrane.open(path, durability="maybe")
     assert {"design", "durability", "memory_budget"} <= {option.name for option in terrane.options()}
