@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use rustix::process::{Resource, Rlimit, setrlimit};
-use terrane::{Db, Error, ErrorKind, Options};
+use terrane::{Db, Error, ErrorKind, Event, LoggedEvent, Options};
 
 const CASE: &str = "TERRANE_PROCESS_CASE";
 const DIR: &str = "TERRANE_PROCESS_DIR";
@@ -169,8 +169,11 @@ fn install_handler() {
 
 /// Fills segments of 4, 16 and 64 MiB when there is room for none of 64 MiB.
 fn write_without_address_space(dir: &Path) {
-    let db = Options::new().memory_budget(8 << 20).open(dir).unwrap();
+    let options = Options::new().memory_budget(8 << 20);
+    let db = options.clone().open(dir).unwrap();
     db.put("warm", "up").unwrap();
+    let is_reported = |event: &LoggedEvent| matches!(event.event, Event::LogNotMapped { .. });
+    assert!(!db.events().iter().any(is_reported));
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
     let used = line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10;
@@ -180,6 +183,13 @@ fn write_without_address_space(dir: &Path) {
         db.put(number.to_be_bytes(), [number as u8; 1000]).unwrap();
     }
     assert!(db.stats().log_bytes_written > 20 << 20);
+    db.flush().unwrap();
+    let events = db.events();
+    let reported: Vec<&LoggedEvent> = events.iter().filter(|event| is_reported(event)).collect();
+    let [LoggedEvent { event: Event::LogNotMapped { path, error, .. }, .. }] = &reported[..] else {
+        panic!("{reported:?}")
+    };
+    assert!(*path == dir.display().to_string() && error.contains("annot allocate"), "{error}");
     db.close().unwrap();
 }
 

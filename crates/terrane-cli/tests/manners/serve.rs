@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::mpsc;
 
 use terrane_testkit::HANG_LIMIT;
@@ -19,13 +19,7 @@ struct Served {
 impl Served {
     fn start(args: &[&str]) -> Self {
         let listen = ["serve", "--listen", "127.0.0.1:0"];
-        let mut child = command(&[&listen[..], args].concat()).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
-        let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || {
-            log.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
-        });
-        let mut served = Self { child, lines, address: String::new() };
+        let mut served = Self::of(command(&[&listen[..], args].concat()));
         let line = served.line("listening on redis://");
         let (_, after) = line.split_once("redis://").unwrap();
         served.address = after
@@ -34,6 +28,17 @@ impl Served {
             .unwrap()
             .into();
         served
+    }
+
+    /// Starts a server, and does not wait until it listens.
+    fn of(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            log.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
+        });
+        Self { child, lines, address: String::new() }
     }
 
     /// Waits for a line of the log with a text.
@@ -106,4 +111,18 @@ fn the_log_is_json_on_request_and_has_the_chosen_level() {
     let line: serde_json::Value = serde_json::from_str(&served.line("\"stopped\"")).unwrap();
     assert_eq!(line["commands"], 2);
     assert!(served.child.wait().unwrap().success());
+}
+
+/// Warnings of the engine about the machine were not in the log.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_log_warns_of_a_budget_beyond_the_limit_of_the_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let (program, db) = (env!("CARGO_BIN_EXE_terrane"), path(dir.path(), "db"));
+    let serve = format!("exec '{program}' serve '{db}' --listen 127.0.0.1:0 --memory-budget 2GiB");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -v 1500000; {serve}")]).stderr(std::process::Stdio::piped());
+    let served = Served::of(shell);
+    let line = served.line("memory_budget is 2.00 GiB");
+    assert!(line.contains("limited to 1.43 GiB by RLIMIT_AS"), "{line}");
 }

@@ -83,6 +83,9 @@ fn line_of(event: &Event) -> Option<Line> {
         }
         Event::DeletesLate { keyspace, .. } => (Level::WARN, "deletes-late", &**keyspace),
         Event::DeadValuesLate { keyspace, .. } => (Level::WARN, "dead-values-late", &**keyspace),
+        Event::DirectoryNotSynced { path, .. } => (Level::WARN, "directory-not-synced", &**path),
+        Event::LogNotMapped { .. } => (Level::WARN, "log-not-mapped", ""),
+        Event::MemoryBudgetTooLarge { .. } => (Level::WARN, "memory-budget-too-large", ""),
         Event::DesignChanged { keyspace, .. } => (Level::INFO, "design-changed", &**keyspace),
         Event::OptionChanged { option, .. } => (Level::INFO, "option-changed", *option),
         Event::TablesIngested { keyspace, .. } => (Level::DEBUG, "tables-ingested", &**keyspace),

@@ -184,6 +184,16 @@ pub enum Event {
         /// The answer of the operating system.
         error: String,
     },
+    /// The operating system refused to map the log, which is written with system calls instead: a limited
+    /// address space (`ulimit -v`), a sandbox or a file system without maps. Writes take longer. Reported
+    /// once per opening.
+    #[non_exhaustive]
+    LogNotMapped {
+        /// The directory of the log.
+        path: String,
+        /// The answer of the operating system.
+        error: String,
+    },
     /// The memory budget does not fit into the memory that the operating system allows the process, so the
     /// process may be ended or its allocations may fail.
     #[non_exhaustive]

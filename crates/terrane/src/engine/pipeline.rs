@@ -58,6 +58,7 @@ pub(crate) use change_log::{ChangeLog, Following};
 pub(crate) use checkpoint_log::CheckpointLog;
 pub(crate) use failures::{broken, write_panicked};
 pub(crate) use in_flight::{Earlier, WrittenKeys};
+pub(crate) use log_files::report_map_refusal;
 pub(crate) use log_tasks::LogTask;
 pub(crate) use reservations::Reserved;
 pub(crate) use snapshot_clock::SnapshotClock;

@@ -244,6 +244,12 @@ pub trait Segment: Send + fmt::Debug {
     /// Returns a handle that makes written bytes durable while writes continue.
     fn syncer(&self) -> Arc<dyn Syncer>;
 
+    /// Returns the answer of the operating system if it refused to map the segment, whose writes are then
+    /// system calls; `None`, which is the default, if it did not, or was not asked.
+    fn map_refusal(&self) -> Option<String> {
+        None
+    }
+
     /// Returns a handle through which several threads write concurrently, if such writes cannot fail
     /// because they need neither space nor anything else from the operating system, unless the file is
     /// damaged meanwhile. Without it, the default, only one thread at a time appends to the log.

@@ -20,14 +20,6 @@ fn entries_of(count: u64) -> String {
     if count == 1 { "1 entry".into() } else { format!("{count} entries") }
 }
 
-fn not_synced(f: &mut fmt::Formatter<'_>, path: &str, error: &str) -> fmt::Result {
-    write!(
-        f,
-        "{path}: the file system does not sync directories ({error}); a power failure may undo the \
-         creation or removal of files"
-    )
-}
-
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -72,10 +64,9 @@ impl fmt::Display for Event {
             }
             Self::TablesIngested { .. } => self.ingested(f),
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
-            Self::DirectoryNotSynced { path, error } => not_synced(f, path, error),
-            Self::MemoryBudgetTooLarge { budget_bytes, limit_bytes, limit } => {
-                budget_too_large(f, *budget_bytes, *limit_bytes, limit)
-            }
+            Self::DirectoryNotSynced { .. }
+            | Self::LogNotMapped { .. }
+            | Self::MemoryBudgetTooLarge { .. } => self.limited(f),
             Self::CompactionFilterInactive { keyspace, filter, reason } => {
                 write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
             }
@@ -109,17 +100,6 @@ fn rewritten(bytes: u64) -> String {
     }
 }
 
-fn budget_too_large(
-    f: &mut fmt::Formatter<'_>,
-    budget_bytes: u64,
-    limit_bytes: u64,
-    limit: &str,
-) -> fmt::Result {
-    let (budget, allowed) = (human(budget_bytes), human(limit_bytes));
-    write!(f, "memory_budget is {budget}, but the process is limited to {allowed} by {limit}; ")?;
-    f.write_str("lower the budget or raise the limit")
-}
-
 fn late(
     f: &mut fmt::Formatter<'_>,
     keyspace: &str,
@@ -140,6 +120,29 @@ impl Event {
             Self::OptionChanged { option, before, after } => {
                 write!(f, "changed {option} from {before} to {after}")
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the machine does not offer the database.
+    fn limited(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DirectoryNotSynced { path, error } => write!(
+                f,
+                "{path}: the file system does not sync directories ({error}); a power failure may undo \
+                 the creation or removal of files"
+            ),
+            Self::LogNotMapped { path, error } => write!(
+                f,
+                "the log in {path} is written with system calls, because it cannot be mapped: {error}"
+            ),
+            Self::MemoryBudgetTooLarge { budget_bytes, limit_bytes, limit } => write!(
+                f,
+                "memory_budget is {}, but the process is limited to {} by {limit}; lower the budget or \
+                 raise the limit",
+                human(*budget_bytes),
+                human(*limit_bytes)
+            ),
             _ => Ok(()),
         }
     }
@@ -398,5 +401,30 @@ mod tests {
             change(Some(forecast)).to_string(),
             format!("{plain}; the tree satisfies it already")
         );
+    }
+
+    #[test]
+    fn limits_of_the_machine_are_sentences() {
+        let (path, error) = ("/data".to_owned(), "Invalid argument (os error 22)".to_owned());
+        let (budget_bytes, limit_bytes, limit) = (2 << 30, 1 << 30, "RLIMIT_AS".into());
+        for (event, sentence) in [
+            (
+                Event::DirectoryNotSynced { path: path.clone(), error: error.clone() },
+                "/data: the file system does not sync directories (Invalid argument (os error 22)); a \
+                 power failure may undo the creation or removal of files",
+            ),
+            (
+                Event::LogNotMapped { path, error },
+                "the log in /data is written with system calls, because it cannot be mapped: Invalid \
+                 argument (os error 22)",
+            ),
+            (
+                Event::MemoryBudgetTooLarge { budget_bytes, limit_bytes, limit },
+                "memory_budget is 2.00 GiB, but the process is limited to 1.00 GiB by RLIMIT_AS; lower \
+                 the budget or raise the limit",
+            ),
+        ] {
+            assert_eq!(event.to_string(), sentence);
+        }
     }
 }

@@ -83,6 +83,9 @@ impl<'a> Fields<'a> {
             Event::DirectoryNotSynced { error, .. } => {
                 Self { error: Some(error), ..fields("directory-not-synced") }
             }
+            Event::LogNotMapped { error, .. } => {
+                Self { error: Some(error), ..fields("log-not-mapped") }
+            }
             Event::MemoryBudgetTooLarge { .. } => fields("memory-budget-too-large"),
             Event::CompactionFilterInactive { keyspace, .. } => in_keyspace("compaction-filter-inactive", keyspace),
             Event::WritesStalled(stall) => in_keyspace("writes-stalled", &stall.keyspace),

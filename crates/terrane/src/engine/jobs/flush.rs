@@ -28,7 +28,7 @@ use crate::base::event::{Event, enter_job};
 use crate::base::stats::{Counter, Timed};
 use crate::engine::catalog::{Catalog, VersionEdit, discards};
 use crate::engine::context::{Context, JobKind};
-use crate::engine::pipeline::{Pipeline, broken};
+use crate::engine::pipeline::{Pipeline, broken, report_map_refusal};
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::files::manifest::{Change, JobRecord, ValueFileRecord};
 use crate::files::table::FinishedTable;
@@ -215,6 +215,8 @@ impl Flusher {
             took_micros,
             failure,
         });
+        // The log may have begun a segment since the last flush.
+        report_map_refusal(&self.pipeline);
         result?;
         if !self.context.reserve.is_sized() {
             self.context.fill_reserve(self.catalog.reserve_bytes(0)?);

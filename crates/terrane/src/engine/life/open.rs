@@ -16,6 +16,7 @@ use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
 use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
 use crate::engine::context::DiskReserve;
 use crate::engine::jobs::report_inactive_filter;
+use crate::engine::pipeline::report_map_refusal;
 use crate::files::consistency;
 use crate::files::manifest::{
     self, Change, FileManifest, Manifest, ManifestState, RecoveredState, ValueFileRecord,
@@ -83,6 +84,7 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
         parts.context.events.emit(event);
     }
     report_unsynced_dirs(&parts.context.events, &*parts.context.storage);
+    report_map_refusal(&parts.pipeline);
     for tree in parts.catalog.trees().values() {
         report_inactive_filter(&parts.context, tree);
     }

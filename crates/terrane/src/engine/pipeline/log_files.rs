@@ -6,12 +6,23 @@ use std::time::Duration;
 
 use super::{LogTask, Pipeline};
 use crate::base::error::{Error, Result};
+use crate::base::event::Event;
 use crate::base::types::{Lsn, SeqNo};
 use crate::engine::tree::Tree;
 use crate::files::wal::{
     EndedEarly, Ending, HeaderSync, LogSync, LogWriter, SegmentCleaning, SegmentCreation,
     SegmentRequests,
 };
+
+/// Reports that the operating system refused to map the log, once per opening. The caller holds no lock,
+/// because a listener may write.
+pub(crate) fn report_map_refusal(pipeline: &Pipeline) {
+    let error = pipeline.lock().log.as_mut().and_then(LogWriter::take_map_refusal);
+    if let Some(error) = error {
+        let path = pipeline.context.log_dir.display().to_string();
+        pipeline.context.events.emit(Event::LogNotMapped { path, error });
+    }
+}
 
 impl Pipeline {
     /// Begins to accept writes, with sequence numbers from `next_seq`.

@@ -366,6 +366,10 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
         Arc::new(FaultyFile::new(&self.storage, &self.path, self.file.syncer()))
     }
 
+    fn map_refusal(&self) -> Option<String> {
+        self.file.map_refusal()
+    }
+
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
         // Relaxed: no other memory access depends on the setting.
         let is_hidden = self.storage.hides_record_writers.load(Ordering::Relaxed);

@@ -27,8 +27,8 @@ use super::{RecordWriter, Segment, Syncer};
 /// A file of fixed length that is mapped for writing, if possible.
 #[derive(Debug)]
 pub(super) struct MappedSegment {
-    /// The map once it is needed; `None` inside if the file cannot be mapped.
-    map: OnceLock<Option<WritableMapping>>,
+    /// The map once it is needed, or the answer of the operating system if the file cannot be mapped.
+    map: OnceLock<io::Result<WritableMapping>>,
     /// The same file, for writes with system calls.
     file: WrittenSegment,
 }
@@ -40,8 +40,8 @@ impl MappedSegment {
     }
 
     fn map(&self) -> Option<&WritableMapping> {
-        let map = self.map.get_or_init(|| self.file.file().map(self.file.len()).ok());
-        map.as_ref()
+        let map = self.map.get_or_init(|| self.file.file().map(self.file.len()));
+        map.as_ref().ok()
     }
 }
 
@@ -61,8 +61,12 @@ impl Segment for MappedSegment {
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {
-        let map = self.map.get().and_then(Option::as_ref).map(WritableMapping::downgrade);
+        let map = self.map.get().and_then(|map| map.as_ref().ok()).map(WritableMapping::downgrade);
         Arc::new(MappedSyncer { map: map.unwrap_or_default(), file: Arc::clone(self.file.file()) })
+    }
+
+    fn map_refusal(&self) -> Option<String> {
+        self.map.get()?.as_ref().err().map(ToString::to_string)
     }
 
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {

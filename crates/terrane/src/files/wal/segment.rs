@@ -33,6 +33,8 @@ pub(super) struct CurrentSegment {
     /// The previous segments, until a thread is asked to drop them.
     pub(super) before: Vec<EndedSegment>,
     pub(super) segment: Box<dyn Segment>,
+    /// The answer of the operating system if it refused to map the segment.
+    pub(super) map_refusal: Option<String>,
     /// The zeros after the last record; `None` if only the owner of the lock appends.
     pub(super) zero_tail: Option<Arc<ZeroTail>>,
     pub(super) offset: u64,
@@ -146,6 +148,7 @@ pub(super) fn begin(
         .map(|writer| Arc::new(ZeroTail::new(&path, writer, segment.len(), bytes.len() as u64)));
     let header_sync = Arc::new(HeaderSync::new(path.clone(), segment.syncer()));
     Ok(CurrentSegment {
+        map_refusal: segment.map_refusal(),
         header,
         header_sync,
         is_header_given: false,

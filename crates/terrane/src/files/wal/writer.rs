@@ -113,6 +113,8 @@ pub(crate) struct LogWriter {
     pub(super) before: Vec<u8>,
     /// The position of the last `Synced` record.
     pub(super) said_synced: Lsn,
+    /// True once a refused map was reported.
+    is_refusal_reported: bool,
 }
 
 /// A segment that has ended.
@@ -259,7 +261,16 @@ impl LogWriter {
             encoded: Vec::new(),
             before: Vec::new(),
             said_synced: place.base,
+            is_refusal_reported: false,
         })
+    }
+
+    /// Returns the answer of the operating system if it refused to map the current segment. It is returned
+    /// once, because further segments are refused for the same reason.
+    pub(crate) fn take_map_refusal(&mut self) -> Option<String> {
+        let refusal = self.current.map_refusal.take().filter(|_| !self.is_refusal_reported)?;
+        self.is_refusal_reported = true;
+        Some(refusal)
     }
 
     /// Returns the number of the current segment.
