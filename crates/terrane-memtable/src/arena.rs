@@ -1,6 +1,6 @@
 //! A bump allocator for many threads.
 //!
-//! Memory comes in chunks that grow from 64 KiB to the size of the pool's blocks, so that a small
+//! Memory comes in chunks that grow from 8 KiB to the size of the pool's blocks, so that a small
 //! buffer stays small and a large one needs few chunks. An allocation is one atomic addition in the
 //! current chunk; only the thread that finds the chunk full takes a lock and adds the next one. Once the
 //! arena is large, small allocations are cut from portions of a chunk, one for each of a few groups of
@@ -25,7 +25,7 @@ use crate::pool::{ALIGN, MemoryBlock, Pool};
 use crate::stripe::{STRIPES, stripe_of_thread};
 use crate::sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, WrittenOnce, lock};
 
-const FIRST_CHUNK_BYTES: usize = 64 << 10;
+const FIRST_CHUNK_BYTES: usize = 8 << 10;
 
 /// The size of a portion, and the arena size from which portions are used: those of all stripes
 /// then take at most a sixteenth of the arena. Loom models use none.

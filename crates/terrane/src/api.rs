@@ -11,6 +11,7 @@
 //! | `transaction` | optimistic transactions |
 //! | `ingest`, `changes` | sorted data in; committed writes out |
 //! | `maintenance` | long operations that another thread can cancel |
+//! | `open_keyspaces` | opens many keyspaces at once |
 //! | `tree_view`, `gather_stats`, `serialize` | the state of trees, the metrics, and both for `serde` |
 //! | `asynchronous` | the operations as futures |
 //! | `memtable` | a memtable without a database, for benchmarks |
@@ -29,6 +30,7 @@ pub(crate) mod keys;
 pub(crate) mod keyspace;
 pub(crate) mod maintenance;
 pub mod memtable;
+mod open_keyspaces;
 #[cfg(feature = "serde")]
 mod serialize;
 pub(crate) mod snapshot;

@@ -60,7 +60,7 @@ use std::sync::Arc;
 use terrane_policy::{Design, KeyRange};
 
 use crate::base::cancel::Cancel;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::merge_operator::no_merge_operator;
 use crate::base::types::KeyspaceId;
 use crate::files::batch::Batch;
@@ -85,19 +85,31 @@ impl Engine {
         name: &str,
         design: Option<&RequestedDesign>,
     ) -> Result<Arc<Tree>> {
-        let tree = self.catalog.keyspace(name, design)?;
+        let opened = self.keyspaces(&[name], design)?.pop();
+        opened.ok_or_else(|| Error::internal("no keyspace was opened"))
+    }
+
+    /// Returns the trees with these names. Creates those that do not exist, by one edit.
+    pub(crate) fn keyspaces(
+        &self,
+        names: &[&str],
+        design: Option<&RequestedDesign>,
+    ) -> Result<Vec<Arc<Tree>>> {
+        let trees = self.catalog.keyspaces(names, design)?;
         let changed = design.and_then(RequestedDesign::to_change);
-        if let Some(design) = changed.filter(|_| !self.context.health.is_read_only()) {
-            self.jobs.change_design(&tree, design)?;
+        for tree in &trees {
+            if let Some(design) = changed.filter(|_| !self.context.health.is_read_only()) {
+                self.jobs.change_design(tree, design)?;
+            }
+            self.jobs.start_drain_threads_for(tree)?;
         }
-        self.jobs.start_drain_threads()?;
-        Ok(tree)
+        Ok(trees)
     }
 
     /// Changes the design of a tree.
     pub(crate) fn set_design(&self, tree: &Arc<Tree>, design: Design) -> Result<()> {
         self.catalog.set_design(tree, design, None)?;
-        self.jobs.start_drain_threads()
+        self.jobs.start_drain_threads_for(tree)
     }
 
     /// Returns a batch as it is written: expiry times replace its times to live, and the default

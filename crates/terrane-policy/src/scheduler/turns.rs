@@ -17,7 +17,7 @@
 //! waits for the other.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::merge::MergeDemand;
 use super::{ScheduledMerge, Scheduler, count_trees};
@@ -38,8 +38,14 @@ impl Turns {
 
     /// Notes that a job of `tree` has ended.
     pub fn note_end(&mut self, tree: u32) {
+        self.note_ends([tree]);
+    }
+
+    /// Notes that one job of several trees has ended.
+    pub fn note_ends(&mut self, trees: impl IntoIterator<Item = u32>) {
+        let ended: BTreeSet<u32> = trees.into_iter().collect();
         for (other, passed) in &mut self.passed {
-            *passed = if *other == tree { 0 } else { passed.saturating_add(1) };
+            *passed = if ended.contains(other) { 0 } else { passed.saturating_add(1) };
         }
     }
 

@@ -160,6 +160,8 @@ fn memtables_of_several_keyspaces_are_flushed_at_the_same_time() {
                 scope.spawn(|| space.flush().unwrap());
             }
         });
-        assert_eq!(*flushing.0.lock().unwrap(), (0, 2));
+        // Two of the small memtables may share a flush, so all three may be flushed at the same time.
+        let (running, most) = *flushing.0.lock().unwrap();
+        assert!(running == 0 && most >= 2, "{running} running, {most} at most");
     });
 }

@@ -360,6 +360,7 @@ impl Drop for Iter {
         let dead = cursors.map(VisibleCursor::dead_keys).sum();
         context.counters.add_some(Counter::ScanDeadKeys, dead);
         if self.view.count_scan(self.count) {
+            context.attention.request_memtable_check();
             context.signals.wake();
         }
     }

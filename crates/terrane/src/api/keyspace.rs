@@ -245,7 +245,7 @@ impl Keyspace {
     /// Returns the design before the last change, even if an earlier opening made the change; `None`
     /// if the design never changed.
     pub fn design_before(&self) -> Option<Design> {
-        self.tree.design_before()
+        self.tree.design_before().map(Arc::unwrap_or_clone)
     }
 
     /// Changes the design of the tree, while the database is in use. The next memtable and the next compactions follow

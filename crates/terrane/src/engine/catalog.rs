@@ -8,6 +8,7 @@
 //! | `install` | applies the result of a job, on disk and in memory |
 //! | `log_retention` | frees the part of the log that no tree needs |
 //! | `value_garbage` | value files that no table refers to |
+//! | `trees` | the trees by number and by name |
 //! | `keyspaces` | creates, renames, drops and redesigns trees |
 
 mod files;
@@ -16,12 +17,12 @@ mod install;
 mod keyspaces;
 mod log_retention;
 mod stall_events;
+mod trees;
 mod value_garbage;
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
@@ -38,11 +39,12 @@ use crate::files::value_pointer::ValueFileName;
 use history::OperationHistory;
 
 pub(crate) use files::{LOCK, discard_table};
-pub(crate) use install::VersionEdit;
+pub(crate) use install::{InstallPlan, VersionEdit};
 pub(crate) use keyspaces::{DEFAULT_NAME, check_design, discards};
+pub(crate) use trees::Trees;
 
-/// All trees of a database.
-pub(crate) type Trees = BTreeMap<KeyspaceId, Arc<Tree>>;
+/// The number of memtables whose sizes are added up per job.
+const MEMTABLES_PER_JOB: usize = 256;
 
 /// The trees of a database, and the manifest in which they are recorded.
 #[derive(Debug)]
@@ -61,6 +63,12 @@ pub(crate) struct Catalog {
     /// True if the log was not released because a reader may need it.
     is_log_kept: AtomicBool,
     history: OperationHistory,
+    /// The number of trees with a reported stall that has not ended.
+    stalls_reported: AtomicUsize,
+    /// The number of jobs that have ended.
+    jobs_ended: AtomicUsize,
+    /// Where the log ended when the idle trees were last determined.
+    idle_since: AtomicU64,
     /// The running compactions that apply a filter.
     pub(crate) filtering: FilteringJobs,
 }
@@ -81,6 +89,9 @@ impl Catalog {
             unneeded: Mutex::default(),
             is_log_kept: AtomicBool::default(),
             history: OperationHistory::new(&state.operations, context.clock.now_micros()),
+            stalls_reported: AtomicUsize::default(),
+            jobs_ended: AtomicUsize::default(),
+            idle_since: AtomicU64::default(),
             filtering: FilteringJobs::default(),
             context: Arc::clone(context),
             pipeline: Arc::clone(pipeline),
@@ -122,7 +133,7 @@ impl Catalog {
     }
 
     pub(crate) fn find_tree(&self, name: &str) -> Option<Arc<Tree>> {
-        self.trees().values().find(|tree| **tree.name() == *name).cloned()
+        self.trees().named(name).cloned()
     }
 
     /// Assigns a number and a path to a new table.
@@ -154,8 +165,17 @@ impl Catalog {
     /// Drops the replaced states that are no longer used. Returns true if some of them are still in
     /// use.
     pub(crate) fn drop_retired(&self) -> bool {
+        let retired = &self.context.attention.retired;
         let trees = self.trees();
-        trees.values().filter(|tree| tree.retired().drop_unused()).count() > 0
+        let mut is_left = false;
+        for (id, listed) in retired.list() {
+            if trees.get(&id).is_some_and(|tree| tree.retired().drop_unused()) {
+                is_left = true;
+            } else {
+                retired.remove_if_unchanged(id, listed);
+            }
+        }
+        is_left
     }
 
     /// Returns the error of an unreadable table or value of any tree.
@@ -172,6 +192,23 @@ impl Catalog {
         let looks = |tree: &Arc<Tree>| tree.design().strategy.looks_at_accesses();
         let counts = self.trees().values().any(looks);
         self.context.tables.counts_accesses.store(counts, Ordering::Relaxed);
+    }
+
+    /// Returns the trees with memtables that have been written to.
+    pub(crate) fn trees_with_memtables(&self) -> Vec<Arc<Tree>> {
+        let listed = self.context.attention.memtables.list();
+        let trees = self.trees();
+        listed.iter().filter_map(|(id, _)| trees.get(id).cloned()).collect()
+    }
+
+    /// Resizes the cache after a job. With very many memtables, does so after some of the jobs only,
+    /// because adding up their sizes takes longer than a small job.
+    pub(crate) fn resize_cache_after_job(&self) {
+        let every = self.context.attention.memtables.len() / MEMTABLES_PER_JOB + 1;
+        // Relaxed: it does not matter which of two concurrent jobs resizes the cache.
+        if self.jobs_ended.fetch_add(1, Ordering::Relaxed).is_multiple_of(every) {
+            self.resize_cache();
+        }
     }
 
     /// Measures memtables, and decides what they may take. Gives the cache the part of the memory budget
@@ -205,7 +242,7 @@ impl Catalog {
     /// Returns what the memtables of trees take.
     pub(crate) fn tree_memtables(&self) -> TreeMemtables {
         let mut sum = TreeMemtables::default();
-        for tree in self.trees().values() {
+        for tree in self.trees_with_memtables() {
             let (bytes, state) = (tree.memtable_bytes(), tree.state());
             sum.bytes += bytes;
             let immutables = state.immutables.iter();

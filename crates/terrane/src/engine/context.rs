@@ -2,6 +2,7 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `attention` | the trees that background threads must visit |
 //! | `health` | whether the database accepts writes, and why not |
 //! | `reserve` | disk space that the database keeps for deletes |
 //! | `memory_plan` | how the memory budget is divided |
@@ -9,6 +10,7 @@
 //! | `job_memory` | the memory of the buffers of jobs, and how many run concurrently within it |
 //! | `signals` | wakes the threads of a database, and stops them |
 
+mod attention;
 mod health;
 mod job_memory;
 mod memory_plan;
@@ -32,6 +34,7 @@ use crate::files::storage::Storage;
 use crate::files::table::TableEnvironment;
 use crate::options::{Background, Settings};
 
+pub(crate) use attention::{Attention, Registration, TreeSet};
 pub(crate) use health::{BackgroundFailure, Health, JobKind};
 pub(crate) use job_memory::{JobGrant, JobMemory};
 pub(crate) use memory_plan::MemoryPlan;
@@ -67,6 +70,7 @@ pub(crate) struct Context {
     pub(crate) compaction_memory: Arc<JobMemory>,
     pub(crate) flush_memory: Arc<JobMemory>,
     pub(crate) signals: Signals,
+    pub(crate) attention: Arc<Attention>,
 }
 
 impl Context {

@@ -11,6 +11,7 @@
 //! | `checkpoint_log`, `ingest_gate` | log every write and exclude ingests, for a checkpoint |
 //! | `snapshots`, `snapshot_guard` | the sequence numbers that readers hold, and their release |
 //! | `snapshot_clock` | the clock of reads, and the times of snapshots |
+//! | `rotation` | replaces active memtables |
 //! | `log_files` | creates, cleans and ends log segments |
 //! | `log_tasks` | the work of the log thread |
 //!
@@ -28,6 +29,7 @@ mod ingest_gate;
 mod log_files;
 mod log_tasks;
 mod reservations;
+mod rotation;
 mod snapshot_clock;
 mod snapshot_guard;
 mod snapshots;
@@ -42,10 +44,9 @@ use arc_swap::ArcSwapOption;
 use terrane_memtable::{Padded, Readers, SeqBounds};
 
 use crate::base::error::Result;
-use crate::base::event::FlushReason;
 use crate::base::types::{Lsn, SeqNo};
 use crate::engine::context::Context;
-use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
+use crate::engine::tree::Tree;
 use crate::files::wal::{LogSync, LogWriter};
 use commit_queue::{CommitQueue, Span};
 use in_flight::InFlight;
@@ -61,8 +62,13 @@ pub(crate) use in_flight::{Earlier, WrittenKeys};
 pub(crate) use log_files::report_map_refusal;
 pub(crate) use log_tasks::LogTask;
 pub(crate) use reservations::Reserved;
+pub(crate) use rotation::begin_memtable;
 pub(crate) use snapshot_clock::SnapshotClock;
 pub(crate) use window::{OPERATIONS_MAX, UNITS_MAX, Window};
+
+/// How often memory is measured, in written bytes, and in addition for each memtable.
+pub(crate) const MEASURE_EVERY_BYTES: usize = 256 << 10;
+const MEASURE_BYTES_PER_MEMTABLE: usize = 512;
 
 /// Orders all writes of a database.
 #[derive(Debug)]
@@ -99,9 +105,21 @@ pub(crate) struct PipelineState {
     checkpoints: usize,
     /// Bytes written since memory was last measured.
     unmeasured_bytes: usize,
+    /// The number of memtables when memory was last measured.
+    memtables: usize,
 }
 
 impl PipelineState {
+    /// How often memory is measured, in written bytes. A measurement visits all memtables.
+    pub(crate) fn measure_every_bytes(&self) -> usize {
+        MEASURE_EVERY_BYTES + self.memtables * MEASURE_BYTES_PER_MEMTABLE
+    }
+
+    /// Notes the number of memtables that a measurement visited.
+    pub(crate) fn note_measured(&mut self, memtables: usize) {
+        self.memtables = memtables;
+    }
+
     /// Counts the bytes that a writer may write without the lock. Returns false if `limit` was
     /// reached, so that memory must be measured first.
     pub(crate) fn grant_bytes(&mut self, bytes: u64, limit: usize) -> bool {
@@ -113,11 +131,11 @@ impl PipelineState {
         is_granted
     }
 
-    /// Counts the bytes of a write. Once the count has reached `limit`, resets it and returns true.
+    /// Counts the bytes of a write. Once memory must be measured, resets the count and returns true.
     #[inline]
-    pub(crate) fn count_bytes(&mut self, bytes: usize, limit: usize) -> bool {
+    pub(crate) fn count_bytes(&mut self, bytes: usize) -> bool {
         self.unmeasured_bytes = self.unmeasured_bytes.saturating_add(bytes);
-        let is_reached = self.unmeasured_bytes >= limit;
+        let is_reached = self.unmeasured_bytes >= self.measure_every_bytes();
         if is_reached {
             self.unmeasured_bytes = 0;
         }
@@ -191,6 +209,7 @@ impl Pipeline {
                 promised_seq: 0,
                 checkpoints: 0,
                 unmeasured_bytes: 0,
+                memtables: 0,
             })),
             window: Padded(ArcSwapOption::empty()),
             space: Condvar::new(),
@@ -371,27 +390,5 @@ impl Pipeline {
         self.tasks.wake();
         self.space.notify_all();
         self.commits.wake_all();
-    }
-
-    /// Replaces the active memtable of a tree with an empty memtable. The replaced memtable is
-    /// immutable from now on and is flushed in the background.
-    pub(crate) fn rotate(&self, state: &mut PipelineState, tree: &Arc<Tree>, reason: FlushReason) {
-        let position = state.log.as_ref().map_or(Lsn(0), LogWriter::end);
-        let preparation =
-            if self.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
-        let memtable = tree.next_memtable(&self.context.memtables, preparation);
-        let last_seq = state.next_seq - 1;
-        let noted_from = self.context.logged_values_from(&tree.design());
-        tree.replace(|mut next| {
-            let active = ActiveMemtable::new(memtable, position).noting(noted_from);
-            let active = Arc::new(active);
-            let before = std::mem::replace(&mut next.active, active);
-            self.context.memtables.note_replaced(&before.memtable);
-            let immutable = ImmutableMemtable::new(&before, position, last_seq, reason);
-            next.immutables.insert(0, Arc::new(immutable));
-            next
-        });
-        self.keep_snapshot(tree, None);
-        self.context.signals.wake();
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of states between two steps of the engine, which the public interface does not show.
 
+mod many_keyspaces;
 mod small_tables;
 
 use std::sync::{Arc, Mutex, mpsc};
@@ -42,7 +43,7 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
         let shape = state.version.shape();
         let input = PickContext::new(shape, &design);
         let compaction = pick(&input).unwrap();
-        engine.jobs.compactor.begin(&mut jobs, compaction)
+        engine.jobs.compactor.begin(tree, &mut jobs, compaction)
     };
     db.drop_keyspace("dropped").unwrap();
     let outcome = engine.jobs.compactor.run_in_caller(tree, (id, compaction), None);
@@ -69,7 +70,7 @@ fn a_flush_that_merges_waits_for_no_compaction() {
         let mut jobs = tree.jobs();
         let design: Design = "leveling T=2 L0=1".parse().unwrap();
         let compaction = pick(&PickContext::new(state.version.shape(), &design)).unwrap();
-        engine.jobs.compactor.begin(&mut jobs, compaction)
+        engine.jobs.compactor.begin(tree, &mut jobs, compaction)
     };
     assert_eq!((flush("3"), flush("4")), (2, 2), "a new run, and a flush that merges with it");
     engine.jobs.compactor.run_in_caller(tree, (id, compaction), None).unwrap();
@@ -264,7 +265,7 @@ fn no_thread_begins_once_the_database_is_closed() {
     let engine = Arc::clone(&keyspace.handle.engine);
     db.close().unwrap();
     keyspace.tree.set_design("balanced; memtable=flodb(drain-threads=2)".parse().unwrap());
-    let started = engine.jobs.start_drain_threads();
+    let started = engine.jobs.start_drain_threads_for(&keyspace.tree);
     assert!(matches!(started, Err(Error::Closed)), "{started:?}");
     drop(keyspace);
     assert_eq!((Arc::strong_count(&engine), Arc::strong_count(&engine.jobs)), (1, 2));

@@ -5,6 +5,7 @@
 //! | `usage` | counts how the memtables are used |
 //! | `names` | the names of the tree since the database was opened |
 //! | `logged_value_refs` | the places of large values in the log |
+//! | `replace` | replaces the state, and registers the tree for background work |
 //! | `state` | what readers see: memtables and a version |
 //! | `cardinality` | estimates the number of keys that were written |
 //! | `memtables` | the configuration of memtables |
@@ -28,6 +29,7 @@ mod memtables;
 mod names;
 mod next_memtable;
 mod pace;
+mod replace;
 mod retired;
 mod state;
 mod usage;
@@ -45,7 +47,7 @@ use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
 use crate::base::event::{StallEffect, WriteStall};
 use crate::base::expiry::DefaultTtl;
 use crate::base::types::{KeyspaceId, SeqNo};
-use crate::engine::context::MemtableMemory;
+use crate::engine::context::{Attention, MemtableMemory};
 use crate::engine::cursor::DeadRanges;
 use crate::engine::merge::DamagedValues;
 use crate::engine::version::Version;
@@ -56,7 +58,6 @@ use names::Names;
 use next_memtable::NextMemtable;
 use pace::{Pace, nanos_per_write};
 use retired::RetiredStates;
-use state::NextState;
 use usage::Usage;
 use value_segments::ValueSegments;
 
@@ -68,6 +69,9 @@ pub(crate) use next_memtable::Preparation;
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use value_segments::ValueSegment;
 
+/// A tree whose memtable is replaced with fewer bytes than this is probably written rarely.
+const BARELY_WRITTEN_BYTES: u64 = 64 << 10;
+
 /// A tree of a database.
 #[derive(Debug)]
 pub(crate) struct Tree {
@@ -75,7 +79,7 @@ pub(crate) struct Tree {
     names: Names,
     design: ArcSwap<Design>,
     /// The previous design, if the design has changed.
-    design_before: Mutex<Option<Design>>,
+    design_before: Mutex<Option<Arc<Design>>>,
     state: ArcSwap<TreeState>,
     /// The number of the current state. Comparing this number with the number of a loaded state is
     /// cheaper than loading the state again.
@@ -98,6 +102,7 @@ pub(crate) struct Tree {
     pub(crate) functions: Functions,
     /// The tree's largest sequence number, and ranges in which scans found nothing.
     dead: Arc<DeadRanges>,
+    attention: Arc<Attention>,
     /// Log segments that are value files of the tree and may receive more of its values.
     value_segments: ValueSegments,
 }
@@ -106,9 +111,10 @@ impl Tree {
     pub(crate) fn new(
         id: KeyspaceId,
         name: &str,
-        design: Design,
+        design: Arc<Design>,
         version: Version,
-        active: ActiveMemtable,
+        active: Arc<ActiveMemtable>,
+        attention: Arc<Attention>,
     ) -> Arc<Self> {
         let settled_values = version.shape().settled_values();
         let admission = admit_with(version.shape(), settled_values, 0, &design);
@@ -116,7 +122,7 @@ impl Tree {
         let usage = Arc::new(Usage::default());
         usage.count(design.memtable == MemtableKind::Auto);
         let state = TreeState {
-            active: Arc::new(active),
+            active,
             immutables: Vec::new(),
             version: Arc::new(version),
             stalled_since: pressure_of(&admission).map(|_| Instant::now()),
@@ -127,11 +133,11 @@ impl Tree {
             readable_to: SeqNo::MAX,
             number: 0,
         };
-        Arc::new(Self {
+        let tree = Arc::new(Self {
             usage,
             id,
             names: Names::new(name),
-            design: ArcSwap::from_pointee(design),
+            design: ArcSwap::new(design),
             design_before: Mutex::new(None),
             state: ArcSwap::from_pointee(state),
             newest: AtomicU64::new(0),
@@ -147,8 +153,11 @@ impl Tree {
             default_ttl: DefaultTtl::default(),
             functions: Functions::default(),
             dead: Arc::default(),
+            attention,
             value_segments: ValueSegments::default(),
-        })
+        });
+        tree.register(&tree.state());
+        tree
     }
 
     /// Returns true if the next memtable should be prepared now and no thread has requested it yet.
@@ -203,6 +212,16 @@ impl Tree {
         self.choice.active()
     }
 
+    /// Returns true if the active memtable has so few entries that the tree needs no other one before
+    /// the next write. A memtable whose kind or size follows from that of its predecessor is always
+    /// created at once.
+    pub(crate) fn is_barely_written(&self, memory: &MemtableMemory) -> bool {
+        let Design { memtable, buffer_bytes, .. } = **self.design.load();
+        let most = BARELY_WRITTEN_BYTES.min(memory.bytes_max(buffer_bytes) / 4);
+        let follows = matches!(memtable, MemtableKind::Auto | MemtableKind::FloDb(_));
+        !follows && (self.state().active.memtable.filled_bytes() as u64) < most
+    }
+
     /// Returns the size of all memtables, including the prepared one, in bytes.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.state().memtable_bytes() + self.next.bytes()
@@ -254,17 +273,17 @@ impl Tree {
         self.usage.count(design.memtable == MemtableKind::Auto);
         let before = self.design.swap(Arc::new(design));
         if *before != *self.design() {
-            self.set_design_before(Some((*before).clone()));
+            self.set_design_before(Some(before));
         }
         self.replace(|state| state);
     }
 
     /// The previous design, if the design has changed.
-    pub(crate) fn design_before(&self) -> Option<Design> {
+    pub(crate) fn design_before(&self) -> Option<Arc<Design>> {
         self.design_before.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_design_before(&self, before: Option<Design>) {
+    pub(crate) fn set_design_before(&self, before: Option<Arc<Design>>) {
         *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
     }
 
@@ -282,51 +301,6 @@ impl Tree {
         // Relaxed: the lock under which states are replaced orders this store.
         self.counts_values.store(true, Ordering::Relaxed);
         self.replace(|state| state);
-    }
-
-    /// Replaces the state with the result of `change`, and updates admission.
-    pub(crate) fn replace(&self, change: impl FnOnce(NextState) -> NextState) {
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = self.state.load();
-        let next = change(NextState {
-            active: Arc::clone(&current.active),
-            immutables: current.immutables.clone(),
-            version: Arc::clone(&current.version),
-            readable_to: current.readable_to,
-        });
-        let design = self.design.load();
-        let shape = next.version.shape();
-        // Counting visits all tables, so it is skipped if possible: writers replace memtables with
-        // the writer lock held.
-        let has_changed = !Arc::ptr_eq(&next.version, &current.version);
-        let settled_values = if self.counts_values.swap(false, Ordering::Relaxed) || has_changed {
-            self.jobs().collectable(shape).settled_values()
-        } else {
-            current.settled_values
-        };
-        let admission = admit_with(shape, settled_values, next.immutables.len(), &design);
-        let stalled_since = pressure_of(&admission).map(|pressure| {
-            let before = pressure_of(&current.admission);
-            let continues = before.is_some_and(|before| before.cause == pressure.cause);
-            current.stalled_since.filter(|_| continues).unwrap_or_else(Instant::now)
-        });
-        let NextState { active, immutables, version, readable_to } = next;
-        let number = current.number + 1;
-        let state = TreeState {
-            active,
-            immutables,
-            version,
-            admission,
-            settled_values,
-            stalled_since,
-            nanos_per_write: nanos_per_write(&design),
-            usage: Arc::clone(&self.usage),
-            readable_to,
-            number,
-        };
-        self.retired.add(self.state.swap(Arc::new(state)));
-        // Release pairs with the acquire in `refresh`.
-        self.newest.store(number, Ordering::Release);
     }
 
     /// The replaced states that may still be in use.

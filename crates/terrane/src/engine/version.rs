@@ -3,13 +3,13 @@
 //! An edit creates a new version. A reader pins the version that it began with, and thereby its
 //! tables.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use terrane_memtable::{RangeTombstones, head_of};
 use terrane_policy::{Run, TableId, TreeShape};
 
 use crate::base::error::Result;
+use crate::base::shared_map::SharedMap;
 use crate::base::types::SeqNo;
 use crate::files::table::Table;
 use crate::files::value_file::ValueFiles;
@@ -20,7 +20,7 @@ pub(crate) struct Version {
     shape: TreeShape,
     /// All runs, newest data first.
     runs: Vec<Arc<OpenRun>>,
-    tables: BTreeMap<TableId, Arc<Table>>,
+    tables: SharedMap<TableId, Arc<Table>>,
     /// The value files of the tables.
     values: Arc<ValueFiles>,
     /// The range tombstones of all tables, merged when first needed.
@@ -39,7 +39,7 @@ pub(crate) struct OpenRun {
 }
 
 impl OpenRun {
-    fn new(run: &Run, tables: &BTreeMap<TableId, Arc<Table>>) -> Self {
+    fn new(run: &Run, tables: &SharedMap<TableId, Arc<Table>>) -> Self {
         let tables = run.tables.iter().filter_map(|info| tables.get(&info.id)).cloned();
         Self::of_tables(tables.collect())
     }
@@ -88,21 +88,18 @@ impl OpenRun {
 }
 
 impl Version {
-    /// Returns a version of `shape`. `tables` contains all tables of the shape, and may contain
-    /// other tables. `values` are the value files of the shape.
+    /// Returns a version of `shape`, with the tables and the value files of the shape.
     pub(crate) fn new(
         shape: TreeShape,
-        tables: &BTreeMap<TableId, Arc<Table>>,
+        tables: SharedMap<TableId, Arc<Table>>,
         values: ValueFiles,
     ) -> Self {
         let mut runs = Vec::with_capacity(shape.run_count());
         for (number, level) in shape.levels.iter().enumerate() {
-            runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(run, tables))));
+            runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(run, &tables))));
             let infos = level.runs.iter().flat_map(|run| &run.tables);
             infos.filter_map(|info| tables.get(&info.id)).for_each(|table| table.set_level(number));
         }
-        let used = shape.tables().filter_map(|info| tables.get_key_value(&info.id));
-        let tables = used.map(|(id, table)| (*id, Arc::clone(table))).collect();
         let has_range_tombstones = shape.tables().any(|info| info.range_tombstones > 0);
         let has_expiry = shape.tables().any(|info| info.expiry.is_some());
         let range_tombstones = OnceLock::new();
@@ -119,7 +116,7 @@ impl Version {
         &self.runs
     }
 
-    pub(crate) fn tables(&self) -> &BTreeMap<TableId, Arc<Table>> {
+    pub(crate) fn tables(&self) -> &SharedMap<TableId, Arc<Table>> {
         &self.tables
     }
 

@@ -267,6 +267,7 @@ impl Writer {
     /// Inserts the operations into their memtables. `begin` is where their record begins in the log.
     /// Returns true if [`Self::reclaim_hidden`] has something to do once the write is visible.
     fn insert(&self, target: &WriteTarget<'_>, first: SeqNo, begin: Option<Lsn>) -> bool {
+        debug_assert!(target.states().all(|state| !state.active.is_unwritten()));
         match target {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `edit` | changes and their encoding |
 //! | `value_file_record` | value files in the manifest |
+//! | `keyspaces` | the keyspaces in the state |
 //! | `state` | the state that edits produce |
 //! | `job` | the history of compactions |
 //! | `store` | the interface to durable storage of edits |
@@ -20,6 +21,7 @@ mod file;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod job;
+mod keyspaces;
 mod load;
 mod shared;
 mod state;
@@ -31,9 +33,10 @@ pub(crate) use file::{
     CURRENT, CURRENT_NEW, FileManifest, LoadedManifest, manifest_file_number, read_manifest,
 };
 pub(crate) use job::{JobRecord, describe};
+pub(crate) use keyspaces::KeyspaceState;
 pub(crate) use load::{CHECKPOINT, load, remove_interrupted_creation};
 pub(crate) use shared::load_shared;
-pub(crate) use state::{KeyspaceState, ManifestState};
+pub(crate) use state::ManifestState;
 pub(crate) use store::{ManifestStore, PutResult, Versioned};
 pub(crate) use value_file_record::ValueFileRecord;
 

@@ -99,7 +99,7 @@ pub fn files(dir: impl AsRef<Path>) -> Result<DatabaseFiles> {
 
 fn keyspaces(state: &ManifestState) -> Vec<(String, Design)> {
     let keyspaces = state.keyspaces.values();
-    keyspaces.map(|keyspace| (keyspace.name.clone(), keyspace.design.clone())).collect()
+    keyspaces.map(|keyspace| (keyspace.name.clone(), (*keyspace.design).clone())).collect()
 }
 
 fn facts(state: &ManifestState) -> Vec<FileFacts> {

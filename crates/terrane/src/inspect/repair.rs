@@ -169,7 +169,7 @@ fn salvaged_keyspace(
     let ttl = known.map(|keyspace| keyspace.ttl_micros).filter(|micros| *micros > 0);
     SalvagedKeyspace {
         name,
-        design: known.map(|keyspace| keyspace.design.clone()),
+        design: known.map(|keyspace| (*keyspace.design).clone()),
         ttl: ttl.map(Duration::from_micros),
         merge_operator: known.and_then(|keyspace| keyspace.merge_operator.clone()),
         compaction_filter: known.and_then(|keyspace| keyspace.compaction_filter.clone()),

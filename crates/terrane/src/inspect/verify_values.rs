@@ -25,7 +25,7 @@ pub(super) fn verify_value_files(
     found: &mut Verification,
     meter: &mut Meter<'_>,
 ) {
-    for (keyspace, state) in &state.keyspaces {
+    for (keyspace, state) in state.keyspaces.iter() {
         for record in state.value_files.values() {
             let path = dir.join(record.name.file_name());
             let verified = verify_value_file(dir, *keyspace, record);

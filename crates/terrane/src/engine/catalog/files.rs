@@ -102,10 +102,8 @@ impl Catalog {
     /// `manifest_bytes` bytes.
     pub(crate) fn reserve_bytes(&self, manifest_bytes: u64) -> Result<u64> {
         let state = self.manifest_state()?;
-        let tables = state.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
-        let table_bytes = tables.map(|table| table.info.size_bytes).sum();
         let segment_bytes = self.context.settings.log_segment_bytes();
-        Ok(reserve_bytes(table_bytes, manifest_bytes, segment_bytes))
+        Ok(reserve_bytes(state.table_bytes(), manifest_bytes, segment_bytes))
     }
 
     /// Returns the next file that the flush thread is to remove.

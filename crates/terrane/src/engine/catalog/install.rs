@@ -3,7 +3,6 @@
 //! The manifest stays locked from before the edit is committed until the new version is installed,
 //! so versions are installed in the order of edits.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
@@ -21,6 +20,10 @@ use crate::engine::version::Version;
 use crate::files::manifest::{Change, KeyspaceState, Manifest, TableRecord, ValueFileRecord};
 use crate::files::table::{FinishedTable, Table};
 use crate::files::value_file::{FinishedValueFile, ValueFile, ValueFiles};
+
+/// A tree, and a function that builds its edit under the manifest lock.
+pub(crate) type InstallPlan<'a> =
+    (&'a Arc<Tree>, Box<dyn FnOnce(&mut Manifest) -> Result<VersionEdit> + 'a>);
 
 /// The changes of a job, which become visible together.
 #[derive(Debug, Default)]
@@ -97,42 +100,67 @@ impl VersionEdit {
 impl Catalog {
     /// Commits an edit and installs the resulting version. `prepare` builds the edit under the
     /// manifest lock.
-    pub(crate) fn install(
+    pub(crate) fn install<'a>(
         &self,
-        tree: &Arc<Tree>,
-        prepare: impl FnOnce(&mut Manifest) -> Result<VersionEdit>,
+        tree: &'a Arc<Tree>,
+        prepare: impl FnOnce(&mut Manifest) -> Result<VersionEdit> + 'a,
     ) -> Result<()> {
-        let Context { settings, dir, tables: environment, .. } = &*self.context;
-        let idle = self.idle_positions();
+        let installed = self.install_all(vec![(tree, Box::new(prepare))])?;
+        if installed == [true] { Ok(()) } else { Err(Error::Closed) }
+    }
+
+    /// Commits the edits of several trees as one, and installs the resulting versions. Returns for
+    /// each tree whether it still exists.
+    pub(crate) fn install_all(&self, plans: Vec<InstallPlan<'_>>) -> Result<Vec<bool>> {
+        let idle = self.idle_positions_if_due();
         let mut guard = self.lock_manifest();
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
-        if tree.is_dropped() {
-            return Err(Error::Closed);
+        let log_bytes_max = self.context.settings.log_bytes_max();
+        let mut changes = worth_recording(idle, manifest.state(), log_bytes_max);
+        let mut edits = Vec::with_capacity(plans.len());
+        let mut is_installed = Vec::with_capacity(plans.len());
+        for (tree, prepare) in plans {
+            is_installed.push(!tree.is_dropped());
+            if tree.is_dropped() {
+                continue;
+            }
+            let mut edit = prepare(manifest)?;
+            note_value_garbage(manifest, tree, &mut edit, self.context.clock.now_micros());
+            changes.append(&mut edit.changes);
+            edits.push((tree, edit));
         }
-        let mut edit = prepare(manifest)?;
-        edit.changes.extend(worth_recording(idle, manifest.state(), settings.log_bytes_max()));
-        if edit.flushed.is_some() {
-            edit.changes.push(self.history_change());
+        if edits.is_empty() {
+            return Ok(is_installed);
         }
-        if let Some(before) = manifest.state().keyspaces.get(&tree.id) {
-            let now = self.context.clock.now_micros();
-            let since = edit.flushed.as_ref().and_then(|flushed| flushed.since_micros);
-            add_value_garbage(tree.id, before, &mut edit.changes, since, now);
-            note_persisted_values(&mut edit.changes, before, now);
+        if edits.iter().any(|(_, edit)| edit.flushed.is_some()) {
+            changes.push(self.history_change());
         }
-        self.commit(manifest, edit.changes)?;
+        self.commit(manifest, changes)?;
+        for (tree, edit) in edits {
+            self.apply(manifest, tree, &edit)?;
+        }
+        drop(guard);
+        self.note_manifest_version();
+        Ok(is_installed)
+    }
+
+    /// Installs the version of a tree that follows from a committed edit.
+    fn apply(&self, manifest: &Manifest, tree: &Tree, edit: &VersionEdit) -> Result<()> {
+        let Context { dir, tables: environment, .. } = &*self.context;
         let Some(keyspace) = manifest.state().keyspaces.get(&tree.id) else {
             return Err(Error::internal("a tree vanished from the manifest"));
         };
         let shape = keyspace.shape.clone();
         let before = Arc::clone(&tree.state().version);
-        let mut tables: BTreeMap<TableId, Arc<Table>> = before.tables().clone();
+        let mut tables = before.tables().clone();
+        let gone = edit.obsolete.iter().filter_map(|id| tables.remove(id));
+        let obsolete: Vec<Arc<Table>> = gone.collect();
         for record in &edit.tables {
             let table = Table::new(record.file, Arc::clone(&record.info), dir, environment);
             tables.insert(record.info.id, table);
         }
         let values = values_of(before.values(), keyspace, &edit.value_files, &self.context);
-        let version = Arc::new(Version::new(shape, &tables, values));
+        let version = Arc::new(Version::new(shape, tables, values));
         tree.replace(|mut state| {
             if let Some(flushed) = &edit.flushed {
                 state.immutables.retain(|immutable| !Arc::ptr_eq(immutable, flushed));
@@ -143,14 +171,10 @@ impl Catalog {
             }
             state
         });
-        for id in edit.obsolete {
-            tables.get(&id).inspect(|table| table.make_obsolete());
-        }
+        obsolete.iter().for_each(|table| table.make_obsolete());
         let is_left = |number: &u64| keyspace.value_files.contains_key(&ValueFileId(*number));
         let gone = before.values().files().iter().filter(|(number, _)| !is_left(number));
         gone.for_each(|(_, file)| file.make_obsolete());
-        drop(guard);
-        self.note_manifest_version();
         check_shape(tree)
     }
 
@@ -206,6 +230,15 @@ impl Catalog {
     fn remove_doubtful(&self) {
         let mut doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
         self.remove_files(std::mem::take(&mut *doubtful));
+    }
+}
+
+/// Adds the changes of the value files that an edit makes to garbage.
+fn note_value_garbage(manifest: &Manifest, tree: &Tree, edit: &mut VersionEdit, now: u64) {
+    if let Some(before) = manifest.state().keyspaces.get(&tree.id) {
+        let since = edit.flushed.as_ref().and_then(|flushed| flushed.since_micros);
+        add_value_garbage(tree.id, before, &mut edit.changes, since, now);
+        note_persisted_values(&mut edit.changes, before, now);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Creates, renames, drops and redesigns trees.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use super::Catalog;
 use crate::base::error::{Error, OtherDesign, Result};
 use crate::base::event::{Event, PredictedChange};
 use crate::base::expiry::micros_of;
-use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId};
+use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
 use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
 use crate::engine::version::Version;
-use crate::files::manifest::Change;
+use crate::files::manifest::{Change, Manifest};
 use crate::files::table::check_compression;
 use crate::options::{IfOther, RequestedDesign};
 
@@ -25,59 +26,87 @@ const MAX_NAME_LEN: usize = 255;
 pub(crate) const DEFAULT_NAME: &str = "default";
 
 impl Catalog {
-    /// Returns the tree with this name, and creates it if it does not exist.
-    pub(crate) fn keyspace(
+    /// Returns the trees with these names. Creates those that do not exist, by one edit.
+    pub(crate) fn keyspaces(
         &self,
-        name: &str,
+        names: &[&str],
         design: Option<&RequestedDesign>,
-    ) -> Result<Arc<Tree>> {
+    ) -> Result<Vec<Arc<Tree>>> {
         self.context.health.check_open()?;
-        check_name(name)?;
+        names.iter().try_for_each(|name| check_name(name))?;
         let position = self.pipeline.log_end();
-        // The lock is held until the tree is in the catalog, so that no two threads create a
+        // The lock is held until the trees are in the catalog, so that no two threads create a
         // keyspace with the same name.
         let mut guard = self.lock_manifest();
-        if let Some(tree) = self.find_tree(name) {
-            if let Some(requested) = design {
-                check_design(&self.context.dir, name, &tree.design(), requested)?;
-            }
-            return Ok(tree);
+        let missing = missing_keyspaces(self, names, design)?;
+        if missing.is_empty() {
+            return find_trees(self, names);
         }
         self.context.health.check_writable()?;
         let manifest = guard.as_mut().ok_or(Error::ReadOnly)?;
-        let design = design.unwrap_or(&self.context.settings.design).value.clone();
-        design.validate()?;
-        check_compression(&design)?;
-        let id = KeyspaceId(manifest.state().next_keyspace);
-        // The log may have been freed meanwhile, but not beyond the position up to which the other
-        // trees are flushed. The new tree receives no writes until it is in the catalog.
-        let position = position.max(manifest.state().flushed_furthest());
-        let changes = vec![
-            Change::Keyspace { keyspace: id, name: name.to_owned(), design: design.to_string() },
-            Change::Flushed { keyspace: id, upto: position },
-        ];
-        self.commit(manifest, changes)?;
-        let memtable = new_memtable(&design, &self.context.memtables, None);
-        let noted_from = self.context.logged_values_from(&design);
-        let buffer = ActiveMemtable::new(memtable, position).noting(noted_from);
-        let tree = Tree::new(id, name, design, Version::default(), buffer);
-        if !self.context.is_inline() {
-            tree.retired().keep();
-        }
-        self.trees.rcu(|trees| {
-            let mut trees = (**trees).clone();
-            trees.insert(id, Arc::clone(&tree));
-            trees
-        });
+        let design = design.map_or_else(
+            || self.context.settings.design.value.clone(),
+            |requested| requested.value.clone(),
+        );
+        let looks_at_accesses = design.strategy.looks_at_accesses();
+        let created = self.create_keyspaces(manifest, &missing, &design, position)?;
+        let trees = find_trees(self, names);
         drop(guard);
-        self.update_access_counting();
+        if looks_at_accesses {
+            self.update_access_counting();
+        }
         self.note_manifest_version();
         // Closing marks the database closed and then releases the retired states of all trees. If
-        // it missed this tree, no thread would drop this tree's states.
+        // it missed these trees, no thread would drop their states.
         if self.context.health.check_open().is_err() {
-            tree.retired().keep_no_more();
+            created.iter().for_each(|tree| tree.retired().keep_no_more());
         }
-        Ok(tree)
+        trees
+    }
+
+    /// Creates keyspaces, with the manifest locked. The log ended at `position` before.
+    fn create_keyspaces(
+        &self,
+        manifest: &mut Manifest,
+        names: &BTreeSet<&str>,
+        design: &Design,
+        position: Lsn,
+    ) -> Result<Vec<Arc<Tree>>> {
+        design.validate()?;
+        check_compression(design)?;
+        // The log may have been freed meanwhile, but not beyond the position up to which the other
+        // trees are flushed. The new trees receive no writes until they are in the catalog.
+        let position = position.max(manifest.state().flushed_furthest());
+        let text = design.to_string();
+        let numbered: Vec<(KeyspaceId, &str)> =
+            (manifest.state().next_keyspace..).map(KeyspaceId).zip(names.iter().copied()).collect();
+        let changes = numbered.iter().flat_map(|&(keyspace, name)| {
+            let (name, design) = (name.to_owned(), text.clone());
+            let created = Change::Keyspace { keyspace, name, design };
+            [created, Change::Flushed { keyspace, upto: position }]
+        });
+        self.commit(manifest, changes.collect())?;
+        let noted_from = self.context.logged_values_from(design);
+        let trees = numbered.into_iter().map(|(id, name)| {
+            // Shared with the manifest, and with the keyspaces that have the same design.
+            let stored = manifest.state().keyspaces.get(&id);
+            let shared = stored.map_or_else(|| Arc::new(design.clone()), |one| one.design.clone());
+            let active =
+                ActiveMemtable::first(design, &self.context.memtables, position, noted_from);
+            let attention = Arc::clone(&self.context.attention);
+            let tree = Tree::new(id, name, shared, Version::default(), active, attention);
+            if !self.context.is_inline() {
+                tree.retired().keep();
+            }
+            tree
+        });
+        let trees: Vec<Arc<Tree>> = trees.collect();
+        self.trees.rcu(|all| {
+            let mut all = (**all).clone();
+            trees.iter().for_each(|tree| all.insert(Arc::clone(tree)));
+            all
+        });
+        Ok(trees)
     }
 
     /// Drops a keyspace and its contents. Returns false if no keyspace has this name.
@@ -96,7 +125,7 @@ impl Catalog {
         tree.mark_dropped();
         self.trees.rcu(|trees| {
             let mut trees = (**trees).clone();
-            trees.remove(&tree.id);
+            trees.remove(&tree);
             trees
         });
         drop(guard);
@@ -111,12 +140,14 @@ impl Catalog {
         drop(version);
         // Readers that hold the old state keep its files. A reader that loads the state from now on
         // finds an empty tree.
+        // The memtable is not the one that unwritten trees share, because a batch that found the tree
+        // in the catalog before it was dropped may still insert into it.
         let memtable = new_memtable(&tree.design(), &self.context.memtables, None);
         // The tree is no longer in the catalog, so no thread would drop its states.
         tree.retired().keep_no_more();
         tree.replace(|mut state| {
-            self.context.memtables.note_replaced(&state.active.memtable);
-            state.active = Arc::new(ActiveMemtable::new(memtable, state.active.begins));
+            let active = Arc::new(ActiveMemtable::new(memtable, state.active.begins));
+            state.replace_active(active, &self.context.memtables);
             state.version = Arc::new(Version::default());
             state.immutables.clear();
             state
@@ -151,6 +182,11 @@ impl Catalog {
         };
         self.commit(manifest, vec![change])?;
         tree.set_name(new_name);
+        self.trees.rcu(|trees| {
+            let mut trees = (**trees).clone();
+            trees.rename(name, &tree);
+            trees
+        });
         drop(guard);
         self.note_manifest_version();
         Ok(true)
@@ -247,17 +283,49 @@ impl Catalog {
             design: design.to_string(),
         };
         self.commit(manifest, vec![change])?;
+        let looks = design.strategy.looks_at_accesses();
+        let looks_at_accesses = looks || tree.design().strategy.looks_at_accesses();
         let (before, after) = (tree.design().to_string(), design.to_string());
         tree.set_design(design);
         drop(guard);
         let keyspace = tree.name().to_string();
         self.context.events.emit(Event::DesignChanged { keyspace, before, after, forecast });
-        self.update_access_counting();
+        if looks_at_accesses {
+            self.update_access_counting();
+        }
         self.note_manifest_version();
         self.context.signals.wake();
         self.notify_stalled_writers();
         Ok(())
     }
+}
+
+fn find_trees(catalog: &Catalog, names: &[&str]) -> Result<Vec<Arc<Tree>>> {
+    let trees = catalog.trees();
+    let find = |name: &&str| trees.named(name).cloned();
+    let found = names.iter().map(find).collect::<Option<Vec<_>>>();
+    found.ok_or_else(|| Error::internal("a keyspace vanished while it was created"))
+}
+
+/// Returns the names of keyspaces that do not exist, each once. Checks the designs of the
+/// others.
+fn missing_keyspaces<'a>(
+    catalog: &Catalog,
+    names: &[&'a str],
+    design: Option<&RequestedDesign>,
+) -> Result<BTreeSet<&'a str>> {
+    let trees = catalog.trees();
+    let mut missing = BTreeSet::new();
+    for name in names {
+        match (trees.named(name), design) {
+            (None, _) => drop(missing.insert(*name)),
+            (Some(tree), Some(requested)) => {
+                check_design(&catalog.context.dir, name, &tree.design(), requested)?;
+            }
+            (Some(_), None) => {}
+        }
+    }
+    Ok(missing)
 }
 
 fn check_name(name: &str) -> Result<()> {

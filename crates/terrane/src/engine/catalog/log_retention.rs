@@ -18,6 +18,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Catalog;
@@ -30,6 +31,9 @@ use crate::files::wal::{Ending, LogWriter};
 
 /// If at most this many trees are idle, an edit records their positions regardless of the cost.
 const FEW_IDLE: usize = 8;
+
+/// The idle ones among at most this many trees are determined after every job.
+const FEW_TREES: usize = 64;
 
 /// If more trees are idle, an edit records their positions only if one of them lags by at least
 /// this many bytes for each tree above that number.
@@ -60,6 +64,22 @@ impl Catalog {
         };
         let idle = trees.values().filter(is_idle);
         idle.map(|tree| (tree.id, upto)).collect()
+    }
+
+    /// Returns the positions of idle trees, unless they can hardly be worth recording: looking at
+    /// very many trees after every job would take longer than the job.
+    pub(super) fn idle_positions_if_due(&self) -> Vec<(KeyspaceId, Lsn)> {
+        let end = self.pipeline.log_end();
+        let trees = self.trees().len();
+        // Relaxed: two threads may determine the positions concurrently.
+        let progress = end.0.saturating_sub(self.idle_since.load(Ordering::Relaxed));
+        let worth = trees as u64 * LOG_BYTES_PER_IDLE;
+        let worth = worth.min(self.context.settings.log_bytes_max() / 8);
+        if trees > FEW_TREES && progress < worth {
+            return Vec::new();
+        }
+        self.idle_since.store(end.0, Ordering::Relaxed);
+        self.idle_positions()
     }
 
     /// Stores that idle trees need no part of the log, so that the next opening does not replay it.

@@ -1,5 +1,7 @@
 //! Reports stalls: once when the first writer is stopped or delayed, and once when writers resume.
 
+use std::sync::atomic::Ordering;
+
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Catalog;
@@ -29,14 +31,18 @@ impl Catalog {
             since_micros: now.saturating_sub(u64::try_from(lasted).unwrap_or(u64::MAX)),
             until: pressure.until(),
         };
-        *reported = Some(stall.clone());
+        if reported.replace(stall.clone()).is_none() {
+            self.stalls_reported.fetch_add(1, Ordering::Relaxed);
+        }
         drop(reported);
         self.context.events.emit(Event::WritesStalled(stall));
     }
 
     /// Emits an event for each tree whose reported stall is over.
     fn report_resumed(&self) {
-        if std::thread::panicking() {
+        // Relaxed: the lock of a tree orders its report before the check that follows its job.
+        let is_none_reported = self.stalls_reported.load(Ordering::Relaxed) == 0;
+        if is_none_reported || std::thread::panicking() {
             return;
         }
         for tree in self.trees().values() {
@@ -49,6 +55,7 @@ impl Catalog {
                 pressure_of(&admission).is_none_or(|pressure| pressure.cause != stall.cause)
             };
             let Some(stall) = reported.take_if(is_over) else { continue };
+            self.stalls_reported.fetch_sub(1, Ordering::Relaxed);
             drop(reported);
             let now = self.context.clock.now_micros();
             let lasted_micros = now.saturating_sub(stall.since_micros);
@@ -60,7 +67,7 @@ impl Catalog {
     /// Makes stalled writers check again whether they may continue, after a job that may have made
     /// space. Gives the memory that the job released to the cache.
     pub(crate) fn notify_stalled_writers(&self) {
-        self.resize_cache();
+        self.resize_cache_after_job();
         self.report_resumed();
         self.pipeline.notify_space();
     }

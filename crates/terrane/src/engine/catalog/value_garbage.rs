@@ -175,7 +175,6 @@ mod tests {
     use terrane_policy::RunId;
 
     use super::*;
-    use crate::base::types::Lsn;
     use crate::files::manifest::TableRecord;
     use crate::files::table::TableFileId;
     use crate::files::value_pointer::ValueFileName;
@@ -196,18 +195,11 @@ mod tests {
             size_bytes: info.bytes + 64,
             info: Arc::clone(info),
         };
-        KeyspaceState {
-            name: "default".into(),
-            design: "leveling".parse().unwrap(),
-            design_before: None,
-            tables: shape.tables().map(|info| (info.id, record(info))).collect(),
-            value_files: shape.value_files.iter().map(|info| (info.id, file(info))).collect(),
-            shape,
-            flushed: Lsn(0),
-            ttl_micros: 0,
-            merge_operator: None,
-            compaction_filter: None,
-        }
+        let mut keyspace = KeyspaceState::new("default", Arc::new("leveling".parse().unwrap()));
+        keyspace.tables = shape.tables().map(|info| (info.id, record(info))).collect();
+        keyspace.value_files = shape.value_files.iter().map(|one| (one.id, file(one))).collect();
+        keyspace.shape = shape;
+        keyspace
     }
 
     /// Returns the value files that an edit changes, with the times of their oldest garbage, or `None`

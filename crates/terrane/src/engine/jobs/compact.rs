@@ -107,12 +107,7 @@ impl Compactor {
         if trees.len() == 1 {
             return trees.values().find_map(|tree| self.try_begin(tree));
         }
-        let needed = trees.values().filter_map(|tree| {
-            let jobs = tree.jobs();
-            let compaction = self.picker.next_compaction(tree, &jobs)?;
-            Some((tree, self.picker.scheduler_view(tree, &jobs, &compaction)))
-        });
-        let (trees, candidates): (Vec<_>, Vec<_>) = needed.unzip();
+        let (trees, candidates) = self.picker.due_compactions();
         let order = self.gate.order(&candidates).into_iter();
         // The lock of the jobs was released in between, so the compaction is picked again.
         order.filter_map(|at| trees.get(at)).find_map(|tree| self.try_begin(tree))
@@ -134,7 +129,7 @@ impl Compactor {
             false => memory.try_begin()?,
         };
         jobs.cursors.advance(&compaction);
-        let (id, compaction) = self.begin(&mut jobs, compaction);
+        let (id, compaction) = self.begin(tree, &mut jobs, compaction);
         let pass = self.gate.enter(id, merge, level);
         Some(CompactionJob { id, tree: Arc::clone(tree), compaction, pass, memory, cancel: None })
     }
@@ -142,11 +137,14 @@ impl Compactor {
     /// Gives a compaction an id and registers it in the jobs of its tree. The caller then runs it.
     pub(crate) fn begin(
         &self,
+        tree: &Tree,
         jobs: &mut TreeJobs,
         compaction: Compaction,
     ) -> (JobId, Arc<Compaction>) {
         let (id, compaction) = (self.gate.next_job(), Arc::new(compaction));
         jobs.begin(id, &compaction);
+        // The tree is looked at again when the job has ended, even if the job fails.
+        tree.register_for_compactions();
         self.context.signals.begin_job();
         (id, compaction)
     }

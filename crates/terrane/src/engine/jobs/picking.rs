@@ -17,7 +17,7 @@ use terrane_policy::{
 use crate::base::error::{Error, Result};
 use crate::base::types::SeqNo;
 use crate::engine::catalog::Catalog;
-use crate::engine::context::Context;
+use crate::engine::context::{Context, Registration, TreeSet};
 use crate::engine::merge::covered;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::tree::{DroppableTables, Tree, TreeJobs};
@@ -59,6 +59,14 @@ impl PickInputs {
     }
 }
 
+/// A tree that is registered for background work.
+pub(super) struct ListedTree {
+    pub(super) tree: Arc<Tree>,
+    registration: Registration,
+    /// True if a snapshot existed, whose release may make a compaction due.
+    has_snapshots: bool,
+}
+
 /// Finds the jobs of trees.
 #[derive(Debug)]
 pub(crate) struct Picker {
@@ -98,6 +106,39 @@ impl Picker {
         }
     }
 
+    /// Returns the trees of a set.
+    pub(super) fn trees_of(&self, set: &TreeSet) -> Vec<ListedTree> {
+        let listed = set.list();
+        // Determined before a compaction is looked for: a snapshot that is released meanwhile may be
+        // the reason why none is found.
+        let has_snapshots = !self.pipeline.snapshots().is_empty();
+        let trees = self.catalog.trees();
+        let found = listed.into_iter().filter_map(|(id, registration)| {
+            let tree = Arc::clone(trees.get(&id)?);
+            Some(ListedTree { tree, registration, has_snapshots })
+        });
+        found.collect()
+    }
+
+    /// Removes a tree that needs no compaction from the trees that are looked at, unless something
+    /// other than a new state of the tree may make a compaction due: the time, reads, the end of a
+    /// job, or the release of a snapshot.
+    pub(super) fn note_no_compaction(&self, jobs: &TreeJobs, listed: &ListedTree) {
+        let ListedTree { tree, registration, has_snapshots } = listed;
+        let strategy = &tree.design().strategy;
+        let may_become_due = strategy.looks_at_time()
+            || strategy.looks_at_accesses()
+            || self.context.settings.tombstone_age_micros().is_some()
+            || jobs.is_busy()
+            || !jobs.ingesting.is_empty()
+            || !jobs.unreadable.is_empty()
+            || !jobs.damaged_values.is_empty()
+            || *has_snapshots;
+        if !may_become_due {
+            self.context.attention.compactions.remove_if_unchanged(tree.id, *registration);
+        }
+    }
+
     /// Returns the compaction that a tree needs next, among those that can run now.
     pub(super) fn next_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
         let state = tree.state();
@@ -132,8 +173,8 @@ impl Picker {
 
     /// Returns the time until time alone makes a compaction of some tree due.
     pub(super) fn time_to_due(&self) -> Option<Duration> {
-        let trees = self.catalog.trees();
-        let times = trees.values().filter_map(|tree| self.time_to_due_of(tree)).min();
+        let trees = self.trees_of(&self.context.attention.compactions);
+        let times = trees.iter().filter_map(|listed| self.time_to_due_of(&listed.tree)).min();
         times.map(|time| time.min(SLEEP_MAX))
     }
 
@@ -148,6 +189,21 @@ impl Picker {
         let inputs = self.pick_inputs(&state.version, &jobs, &design);
         let due = next_due_micros(&inputs.context(state.version.shape(), &design, &jobs.cursors))?;
         Some(Duration::from_micros(due.saturating_sub(inputs.now_micros).max(1000)))
+    }
+
+    /// Returns the trees that need a compaction which can run now, and these compactions.
+    pub(super) fn due_compactions(&self) -> (Vec<Arc<Tree>>, Vec<ScheduledMerge>) {
+        let listed = self.trees_of(&self.context.attention.compactions).into_iter();
+        let due = listed.filter_map(|listed| {
+            let jobs = listed.tree.jobs();
+            let Some(compaction) = self.next_compaction(&listed.tree, &jobs) else {
+                self.note_no_compaction(&jobs, &listed);
+                return None;
+            };
+            let merge = self.scheduler_view(&listed.tree, &jobs, &compaction);
+            Some((Arc::clone(&listed.tree), merge))
+        });
+        due.unzip()
     }
 
     /// Returns a compaction as the scheduler sees it before it begins.
@@ -182,17 +238,18 @@ impl Picker {
     /// Returns tables of a tree that can be dropped because range tombstones cover them or all of
     /// their values have expired, and registers them in the tree's jobs.
     pub(super) fn next_drop(&self) -> Option<(Arc<Tree>, Vec<TableId>)> {
-        let trees = self.catalog.trees();
-        trees.values().find_map(|tree| {
-            let mut jobs = tree.jobs_with_covered();
-            let due = self.due_drop(&jobs);
-            if due.is_empty() {
-                return None;
-            }
-            jobs.dropping.extend(&due);
-            self.context.signals.begin_job();
-            Some((Arc::clone(tree), due))
-        })
+        self.trees_of(&self.context.attention.drops).iter().find_map(
+            |ListedTree { tree, .. }| {
+                let mut jobs = tree.jobs_with_covered();
+                let due = self.due_drop(&jobs);
+                if due.is_empty() {
+                    return None;
+                }
+                jobs.dropping.extend(&due);
+                self.context.signals.begin_job();
+                Some((Arc::clone(tree), due))
+            },
+        )
     }
 
     /// Returns the tables of a tree that range tombstones in its memtables, with sequence numbers up to
@@ -236,9 +293,9 @@ impl Picker {
     /// Returns the time until all values of a table expire and the table can be dropped. Ignores
     /// tables whose values have already expired, because a snapshot keeps them.
     pub(super) fn time_to_drop(&self) -> Option<Duration> {
-        let trees = self.catalog.trees();
-        let mut expiring =
-            trees.values().filter(|tree| tree.state().version.has_expiry()).peekable();
+        let trees = self.trees_of(&self.context.attention.drops);
+        let trees = trees.iter().map(|listed| &listed.tree);
+        let mut expiring = trees.filter(|tree| tree.state().version.has_expiry()).peekable();
         expiring.peek()?;
         let now = self.context.clock.now_micros();
         let first = expiring.filter_map(|tree| {

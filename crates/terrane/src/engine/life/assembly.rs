@@ -1,6 +1,5 @@
 //! An open database: its parts, assembled from the manifest and the options.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,6 +10,7 @@ use crate::base::error::Result;
 use crate::base::event::{Event, EventLog};
 use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
+use crate::base::shared_map::SharedMap;
 use crate::base::stats::Counters;
 use crate::base::types::{KeyspaceId, Lsn};
 use crate::engine::catalog::{Catalog, Trees, discard_table};
@@ -20,7 +20,7 @@ use crate::engine::context::{
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::Pipeline;
 use crate::engine::read::Reader;
-use crate::engine::tree::{ActiveMemtable, Tree, new_memtable};
+use crate::engine::tree::{ActiveMemtable, Tree};
 use crate::engine::version::Version;
 use crate::engine::write::Writer;
 use crate::files::buffer::BufferPool;
@@ -112,9 +112,8 @@ impl Engine {
         let open_files_max = manifest.is_some().then(|| settings.open_files_max());
         let context = Arc::new(context(options, settings, places, readers, open_files_max));
         report_large_budget(&context);
-        let open = |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| {
-            Ok((*id, open_tree(*id, keyspace, &context)?))
-        };
+        let open =
+            |(id, keyspace): (&KeyspaceId, &Arc<KeyspaceState>)| open_tree(*id, keyspace, &context);
         let trees = state.keyspaces.iter().map(open).collect::<Result<Trees>>()?;
         let pipeline = Arc::new(Pipeline::new(&context, state.last_seq));
         let catalog = Arc::new(Catalog::new(&context, &pipeline, trees, state, manifest));
@@ -203,6 +202,7 @@ fn context(
         events,
         memory_plan: plan,
         signals: Signals::default(),
+        attention: Arc::default(),
         settings,
     }
 }
@@ -213,13 +213,13 @@ fn open_tree(id: KeyspaceId, keyspace: &KeyspaceState, context: &Context) -> Res
     let open = |record: &TableRecord| {
         Table::new(record.file, Arc::clone(&record.info), &context.dir, &context.tables)
     };
-    let tables: BTreeMap<TableId, Arc<Table>> =
+    let tables: SharedMap<TableId, Arc<Table>> =
         keyspace.tables.iter().map(|(id, record)| (*id, open(record))).collect();
-    let version = Version::new(keyspace.shape.clone(), &tables, open_values(keyspace, context));
+    let version = Version::new(keyspace.shape.clone(), tables, open_values(keyspace, context));
     let design = keyspace.design.clone();
-    let memtable = new_memtable(&design, &context.memtables, None);
-    let active = ActiveMemtable::new(memtable, keyspace.flushed);
-    let tree = Tree::new(id, &keyspace.name, design, version, active);
+    let active = ActiveMemtable::first(&design, &context.memtables, keyspace.flushed, None);
+    let attention = Arc::clone(&context.attention);
+    let tree = Tree::new(id, &keyspace.name, design, version, active, attention);
     tree.default_ttl().set(keyspace.ttl_micros);
     if let Some(operator) = &keyspace.merge_operator {
         let operator = context.merge_operators.find(operator, &keyspace.name)?;

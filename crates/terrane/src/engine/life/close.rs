@@ -74,17 +74,13 @@ impl Engine {
         if is_persistent {
             self.pipeline.end_segment_if(Ending::Aged, |log| log.holds_since().is_some());
         }
-        for tree in trees {
-            {
-                let mut writer = self.pipeline.lock();
-                if !tree.state().active.memtable.is_empty() {
-                    self.pipeline.rotate(&mut writer, &tree, FlushReason::Closing);
-                }
-            }
-            while !tree.state().immutables.is_empty() {
-                self.jobs.flusher.flush_oldest(&tree)?;
+        for tree in &trees {
+            let mut writer = self.pipeline.lock();
+            if !tree.state().active.memtable.is_empty() {
+                self.pipeline.rotate(&mut writer, tree, FlushReason::Closing);
             }
         }
+        self.jobs.flusher.flush_all(&trees)?;
         match self.catalog.store_idle_positions() {
             Err(error) if error.kind() == ErrorKind::Poisoned => return Err(error),
             _ => {}

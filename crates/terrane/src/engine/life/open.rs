@@ -255,7 +255,7 @@ pub(super) fn settings(
         if let Some(requested) = options.given_design() {
             check_design(dir, DEFAULT_NAME, &keyspace.design, requested)?;
         }
-        settings.design = keyspace.design.clone().into();
+        settings.design = (*keyspace.design).clone().into();
     }
     Ok(settings)
 }

@@ -106,6 +106,7 @@ impl Engine {
         let mut last_seq = state.last_seq;
         let mut is_synced = false;
         let mut ahead_from = None;
+        let mut written: Vec<Arc<Tree>> = Vec::new();
         let now = context.clock.now_micros();
         let times = match context.settings.delete_persistence_micros() {
             Some(_) => recovery.times(),
@@ -124,31 +125,28 @@ impl Engine {
                     return Ok(());
                 }
             }
-            if may_flush {
-                // A memtable is replaced before a batch, never within one, because the operations
-                // of a batch share a position.
-                for tree in self.catalog.trees().values() {
-                    let has_records = self.replay_target(state, tree.id, lsn).is_some();
-                    if !has_records || !self.is_full_before(tree, lsn) {
-                        continue;
-                    }
-                    // A table must not become durable before the log records it was built from.
-                    if !std::mem::replace(&mut is_synced, true) {
-                        self.sync_replayed()?;
-                    }
-                    self.replace_replayed(tree, lsn, last_seq);
-                    self.flush_replayed(tree)?;
+            // A memtable is replaced before a batch, never within one, because the operations of a
+            // batch share a position. Only a tree of the previous batch can have become full.
+            for tree in std::mem::take(&mut written).into_iter().filter(|_| may_flush) {
+                let has_records = self.replay_target(state, tree.id, lsn).is_some();
+                if !has_records || !self.is_full_before(&tree, lsn) {
+                    continue;
                 }
+                // A table must not become durable before the log records it was built from.
+                if !std::mem::replace(&mut is_synced, true) {
+                    self.sync_replayed()?;
+                }
+                self.replace_replayed(&tree, lsn, last_seq);
+                self.flush_replayed(&tree)?;
             }
             let next = check.visit(&batch, |keyspace, seq, op| {
                 let Some(tree) = self.catalog.tree(keyspace) else { return };
-                let active = &tree.state().active;
-                if matches!(op, Op::PutExpiring { .. }) {
-                    tree.usage().note_expiring();
-                }
-                self.writer.replay_one(&active.memtable, op, seq, batch.seq);
+                let active = self.insert_replayed(&tree, op, (seq, batch.seq), lsn);
                 if !times.is_empty() {
                     active.note_entry(|| time_at(&times, lsn).min(now));
+                }
+                if written.last().is_none_or(|last| last.id != tree.id) {
+                    written.push(tree);
                 }
             })?;
             last_seq = last_seq.max(next.saturating_sub(1));
@@ -164,14 +162,35 @@ impl Engine {
         Ok((replayed, last_seq))
     }
 
+    /// Inserts an operation of a batch, whose first sequence number is `first`, at a log position. Returns
+    /// the memtable.
+    fn insert_replayed(
+        &self,
+        tree: &Tree,
+        op: &Op<'_>,
+        (seq, first): (SeqNo, SeqNo),
+        lsn: Lsn,
+    ) -> Arc<ActiveMemtable> {
+        if tree.state().active.is_unwritten() {
+            self.begin_replayed(tree, lsn);
+        }
+        if matches!(op, Op::PutExpiring { .. }) {
+            tree.usage().note_expiring();
+        }
+        let active = Arc::clone(&tree.state().active);
+        self.writer.replay_one(&active.memtable, op, seq, first);
+        active
+    }
+
     /// Flushes the oldest memtable of a tree. On a full disk it stays in memory, because a database that
     /// could not be opened could not be freed of data.
     fn flush_replayed(&self, tree: &Arc<Tree>) -> Result<()> {
         let is_filled = !self.context.reserve.is_released();
-        let mut flushed = self.jobs.flusher.flush_oldest(tree);
+        let flush = || self.jobs.flusher.flush_oldest(std::slice::from_ref(tree));
+        let mut flushed = flush();
         // The failure has released the reserve.
         if matches!(flushed, Err(Error::DiskFull(_))) && is_filled {
-            flushed = self.jobs.flusher.flush_oldest(tree);
+            flushed = flush();
         }
         match flushed {
             Err(Error::DiskFull(_)) => Ok(()),
@@ -183,7 +202,8 @@ impl Engine {
     fn note_values(&self) {
         for tree in self.catalog.trees().values() {
             let noted_from = self.context.logged_values_from(&tree.design());
-            if noted_from.is_none() || !tree.state().active.memtable.is_empty() {
+            let active = Arc::clone(&tree.state().active);
+            if noted_from.is_none() || active.is_unwritten() || !active.memtable.is_empty() {
                 continue;
             }
             tree.replace(|mut state| {
@@ -192,6 +212,15 @@ impl Engine {
                 state
             });
         }
+    }
+
+    /// Gives a tree without entries a memtable for records from `lsn` on.
+    fn begin_replayed(&self, tree: &Tree, lsn: Lsn) {
+        let memtable = new_memtable(&tree.design(), &self.context.memtables, None);
+        tree.replace(|mut state| {
+            state.active = Arc::new(ActiveMemtable::new(memtable, lsn));
+            state
+        });
     }
 
     /// Returns the tree of an operation, unless it was dropped or its tables contain the operation.
@@ -227,8 +256,7 @@ impl Engine {
         let memtable = new_memtable(&tree.design(), &self.context.memtables, Some(&before));
         tree.replace(|mut state| {
             let next = Arc::new(ActiveMemtable::new(memtable, lsn));
-            let before = std::mem::replace(&mut state.active, next);
-            self.context.memtables.note_replaced(&before.memtable);
+            let before = state.replace_active(next, &self.context.memtables);
             let reason = FlushReason::Recovery;
             let immutable = ImmutableMemtable::new(&before, lsn, last_seq, reason);
             state.immutables.insert(0, Arc::new(immutable));

@@ -16,7 +16,9 @@ use crate::base::compaction_filter::FilterCounts;
 use crate::base::error::{Error, Result};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::storage::Storage;
-use crate::files::table::{FinishedTable, TableConfig, TableFileId, TableWriter, Warmer};
+use crate::files::table::{
+    FinishedTable, TableConfig, TableFileId, TableWriter, UnsyncedFile, Warmer,
+};
 use crate::files::value_file::FinishedValueFile;
 
 /// Limit on the bytes of the level below that one table may overlap, in multiples of the table size.
@@ -62,6 +64,8 @@ pub(crate) struct Output<'a> {
     /// Range tombstones that have not been written yet, in key order.
     fragments: std::collections::VecDeque<Fragment>,
     finished: Vec<FinishedTable>,
+    /// The files of the finished tables, if the caller syncs them.
+    unsynced: Option<Vec<UnsyncedFile>>,
     paths: Vec<PathBuf>,
     filtered: FilterCounts,
     /// Total size of the finished tables.
@@ -79,12 +83,23 @@ impl<'a> Output<'a> {
             writer: None,
             fragments: std::collections::VecDeque::new(),
             finished: Vec::new(),
+            unsynced: None,
             paths: Vec::new(),
             filtered: FilterCounts::default(),
             finished_bytes: 0,
             grandparent: 0,
             grandparent_bytes: 0,
         }
+    }
+
+    /// Leaves the syncs of the tables to the caller, who takes the files.
+    pub(crate) fn leaving_unsynced(self) -> Self {
+        Self { unsynced: Some(Vec::new()), ..self }
+    }
+
+    /// Returns the files that the caller must sync.
+    pub(crate) fn take_unsynced(&mut self) -> Vec<UnsyncedFile> {
+        self.unsynced.take().unwrap_or_default()
     }
 
     /// Paths of all files created so far, whether finished or not.
@@ -197,7 +212,15 @@ impl<'a> Output<'a> {
         }
         if let Some(writer) = self.writer.take() {
             let config = &self.config;
-            let table = writer.finish(config.now_micros, config.oldest_tombstone_micros)?;
+            let (now, oldest) = (config.now_micros, config.oldest_tombstone_micros);
+            let table = match &mut self.unsynced {
+                None => writer.finish(now, oldest)?,
+                Some(unsynced) => {
+                    let (table, file) = writer.finish_unsynced(now, oldest)?;
+                    unsynced.push(file);
+                    table
+                }
+            };
             self.finished_bytes += table.info.size_bytes;
             self.finished.push(table);
         }

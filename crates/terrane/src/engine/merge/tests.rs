@@ -91,7 +91,7 @@ fn version(tables: &[FinishedTable], storage: &MemoryStorage) -> Arc<Version> {
         opened.verify().unwrap();
         (table.info.id, opened)
     });
-    Arc::new(Version::new(shape, &open.collect::<BTreeMap<_, _>>(), ValueFiles::default()))
+    Arc::new(Version::new(shape, open.collect(), ValueFiles::default()))
 }
 
 fn read_version(version: &Arc<Version>, seq: SeqNo) -> Vec<(Vec<u8>, Vec<u8>)> {

@@ -22,11 +22,12 @@
 
 use std::sync::Arc;
 
+use super::rotation::next_active;
 use super::{PendingWrite, Pipeline, PipelineState, WrittenKeys};
 use crate::base::error::{Error, Result};
 use crate::base::event::FlushReason;
 use crate::base::types::{Lsn, MAX_SEQ, SeqNo};
-use crate::engine::tree::{ActiveMemtable, ImmutableMemtable, Preparation, Tree};
+use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::files::wal::LogWriter;
 
 /// How many numbers other writers may take before the tables of an ingest must be rewritten. Each
@@ -57,16 +58,13 @@ pub(crate) fn enter_ingest<'a>(
     let last = state.next_seq - 1;
     // Writes with the lock may be logged but not inserted yet.
     let is_inserted = tree.last_seq().min(last) <= pipeline.visible();
-    let preparation =
-        if pipeline.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
-    let memtable = tree.next_memtable(&pipeline.context.memtables, preparation);
-    let noted_from = pipeline.context.logged_values_from(&tree.design());
+    // An empty memtable is also replaced, because its states have no `readable_to` limit. The next
+    // write gets a memtable above the new tables.
+    let active = next_active(pipeline, state, tree);
     tree.replace(|mut next| {
-        // An empty memtable is also replaced, because its states have no `readable_to` limit.
-        let active = Arc::new(ActiveMemtable::new(memtable, position).noting(noted_from));
-        let before = std::mem::replace(&mut next.active, active);
-        pipeline.context.memtables.note_replaced(&before.memtable);
-        if !is_inserted || !before.memtable.is_empty() {
+        let before = next.replace_active(active, &pipeline.context.memtables);
+        let may_have_entries = !before.is_unwritten() && !is_inserted;
+        if may_have_entries || !before.memtable.is_empty() {
             let reason = FlushReason::Requested;
             let immutable = ImmutableMemtable::new(&before, position, last, reason);
             next.immutables.insert(0, Arc::new(immutable));

@@ -184,6 +184,7 @@ impl Reader {
     pub(super) fn count_in_memtables(&self, state: &TreeState, is_decided: bool) {
         if state.usage.lookup(is_decided) {
             // Wakes a thread that checks whether the kind of the memtable suits the operations.
+            self.context.attention.request_memtable_check();
             self.context.signals.wake();
         }
     }

@@ -34,6 +34,7 @@ impl Reader {
         let value = value_of(&state, key, found, &self.time(None))?;
         self.context.counters.add(Counter::Gets, 1);
         if state.usage.lookup(is_in_memtables) {
+            self.context.attention.request_memtable_check();
             self.context.signals.wake();
         }
         self.count_found(value.is_some());

@@ -4,6 +4,7 @@
 //! (linear counting), however often each was written, so a key that is written very often counts
 //! once. The bitmap can count about 200,000 sampled keys.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The number of bits.
@@ -13,15 +14,10 @@ const BITS: u64 = 1 << 16;
 const SAMPLED: u64 = 32;
 
 /// A set of sampled keys.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct KeyCardinality {
-    bits: Box<[AtomicU64]>,
-}
-
-impl Default for KeyCardinality {
-    fn default() -> Self {
-        Self { bits: (0..BITS / 64).map(|_| AtomicU64::new(0)).collect() }
-    }
+    /// Allocated for the first key, because most trees of a database with very many are idle.
+    bits: OnceLock<Box<[AtomicU64]>>,
 }
 
 impl KeyCardinality {
@@ -35,7 +31,8 @@ impl KeyCardinality {
 
     fn add_sampled(&self, hash: u64) {
         let bit = 1 << (hash % 64);
-        if let Some(word) = self.bits.get((hash / 64 % (BITS / 64)) as usize) {
+        let bits = self.bits.get_or_init(|| (0..BITS / 64).map(|_| AtomicU64::new(0)).collect());
+        if let Some(word) = bits.get((hash / 64 % (BITS / 64)) as usize) {
             // Relaxed, like all accesses here: an estimate orders nothing.
             if word.load(Ordering::Relaxed) & bit == 0 {
                 word.fetch_or(bit, Ordering::Relaxed);
@@ -45,7 +42,8 @@ impl KeyCardinality {
 
     /// Returns the estimated number of keys, and removes all keys.
     pub(super) fn take(&self) -> u64 {
-        let words = self.bits.iter().map(|word| word.swap(0, Ordering::Relaxed).count_ones());
+        let Some(bits) = self.bits.get() else { return 0 };
+        let words = bits.iter().map(|word| word.swap(0, Ordering::Relaxed).count_ones());
         let empty = BITS - words.map(u64::from).sum::<u64>().min(BITS - 1);
         let sampled = -(BITS as f64) * (empty as f64 / BITS as f64).ln();
         (sampled * SAMPLED as f64) as u64

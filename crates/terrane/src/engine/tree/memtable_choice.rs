@@ -71,19 +71,21 @@ impl MemtableChoice {
         state: &TreeState,
         memory: &MemtableMemory,
     ) -> Arc<Memtable> {
-        let active = &state.active.memtable;
+        let before = (!state.active.is_unwritten()).then_some(&*state.active.memtable);
         let mut choices = self.lock();
         if design.memtable != MemtableKind::Auto {
             *choices = Choices::default();
-            return new_memtable(design, memory, Some(active));
+            return new_memtable(design, memory, before);
         }
+        // The first memtable has the default kind.
+        let Some(before) = before else { return new_memtable(design, memory, None) };
         let totals = state.usage.totals();
         let distinct = Some(state.usage.take_distinct());
         let recent = totals.since(&choices.chosen_at, distinct, Seen::of(state));
         choices.chosen_at = totals;
         let kind = choices.choose(design, recent);
         drop(choices);
-        memtable_of(kind, design.buffer_bytes, memory, Some(active))
+        memtable_of(kind, design.buffer_bytes, memory, Some(before))
     }
 
     /// Notes that the most recently created memtable becomes the active one.

@@ -42,12 +42,13 @@ impl RetiredStates {
         drop(states);
     }
 
-    /// Adds a replaced state, which gains no new users.
-    pub(super) fn add(&self, state: Arc<TreeState>) {
+    /// Adds a replaced state, which gains no new users. Returns true if it is kept.
+    pub(super) fn add(&self, state: Arc<TreeState>) -> bool {
         let mut list = self.lock();
         if list.is_kept {
             list.states.push(state);
         }
+        list.is_kept
     }
 
     /// Drops the states that are no longer used. Returns true if some are still in use.

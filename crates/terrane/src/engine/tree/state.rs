@@ -1,22 +1,30 @@
 //! The state of a tree that readers see, and its memtables.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
-use terrane_memtable::{Memtable, Padded};
-use terrane_policy::{Admission, Pressure, SettledValues};
+use terrane_memtable::{BTreeConfig, Config, Memtable, Padded, Pool};
+use terrane_policy::{Admission, Design, MemtableKind, Pressure, SettledValues};
 
 use super::logged_value_refs::LoggedValueRefs;
+use super::memtables::new_memtable;
 use super::usage::Usage;
 use crate::base::event::FlushReason;
 use crate::base::stats::stripe_of_thread;
 use crate::base::types::{Lsn, SeqNo};
+use crate::engine::context::MemtableMemory;
 use crate::engine::version::Version;
 
 /// The number of shares into which a memtable's free space is divided. Each thread takes from one
 /// share, so that threads rarely share a cache line.
 const SHARES: usize = 8;
+
+/// The memtable of all trees without entries in memory.
+static UNWRITTEN: LazyLock<Arc<ActiveMemtable>> = LazyLock::new(|| {
+    let memtable = Memtable::new(Config::BTree(BTreeConfig), &Pool::new(0));
+    Arc::new(ActiveMemtable::new(memtable, Lsn(0)))
+});
 
 /// The memtable that accepts writes, and the part of the log that it covers.
 #[derive(Debug)]
@@ -41,6 +49,37 @@ impl ActiveMemtable {
         let space = std::array::from_fn(|_| Padded::default());
         let (since_micros, has_unlogged_range) = (AtomicU64::new(0), Arc::default());
         Self { memtable, begins, logged_values: None, since_micros, has_unlogged_range, space }
+    }
+
+    /// Returns the memtable of trees without entries in memory, which all of them share, so that an
+    /// idle tree needs no memory for a memtable. It stays empty: it has no space, so a writer takes
+    /// the writer lock, under which [`begin_memtable`] replaces it before the write gets
+    /// its sequence numbers.
+    ///
+    /// [`begin_memtable`]: crate::engine::pipeline::begin_memtable
+    pub(crate) fn unwritten() -> Arc<Self> {
+        Arc::clone(&UNWRITTEN)
+    }
+
+    /// Returns the first memtable of a tree, which begins at `begins`. A design with preallocated
+    /// memtables gets one now, so that its first writer does not wait for the allocation.
+    pub(crate) fn first(
+        design: &Design,
+        memory: &MemtableMemory,
+        begins: Lsn,
+        noted_from: Option<u64>,
+    ) -> Arc<Self> {
+        match design.memtable {
+            MemtableKind::Vector { prealloc_bytes: 1.., .. } => {
+                Arc::new(Self::new(new_memtable(design, memory, None), begins).noting(noted_from))
+            }
+            _ => Self::unwritten(),
+        }
+    }
+
+    /// Returns true for [`Self::unwritten`].
+    pub(crate) fn is_unwritten(&self) -> bool {
+        std::ptr::eq(self, &**UNWRITTEN)
     }
 
     /// Makes the memtable, which must be empty, note the places of values of at least `threshold`
@@ -193,6 +232,21 @@ pub(crate) struct NextState {
     pub(crate) readable_to: SeqNo,
 }
 
+impl NextState {
+    /// Replaces the active memtable, which `memory` counts until its last user drops it. Returns it.
+    pub(crate) fn replace_active(
+        &mut self,
+        active: Arc<ActiveMemtable>,
+        memory: &MemtableMemory,
+    ) -> Arc<ActiveMemtable> {
+        let before = std::mem::replace(&mut self.active, active);
+        if !before.is_unwritten() {
+            memory.note_replaced(&before.memtable);
+        }
+        before
+    }
+}
+
 impl TreeState {
     /// Returns false if no value of the tree expires.
     #[inline]
@@ -221,6 +275,9 @@ impl TreeState {
 
     /// Returns the number of bytes that the memtables have allocated.
     pub(crate) fn memtable_bytes(&self) -> usize {
+        if self.immutables.is_empty() && self.active.is_unwritten() {
+            return 0;
+        }
         let memtables: usize =
             self.memtables().map(|memtable| memtable.memory().total_bytes()).sum();
         let of_immutables = self.immutables.iter().filter_map(|one| one.logged_values.as_ref());

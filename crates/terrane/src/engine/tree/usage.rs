@@ -5,6 +5,7 @@
 //! thread adds to one of a few stripes, as for the database's counters. Counts only grow, so that
 //! users that measure different periods do not disturb each other.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_memtable::head_of;
@@ -39,13 +40,17 @@ pub(crate) struct Usage {
     /// that power minus one.
     check_mask: AtomicU64,
     is_check_due: AtomicBool,
-    stripes: [Stripe; STRIPES],
+    /// Created when counting is first enabled, because they would be half the size of an idle tree.
+    stripes: OnceLock<Box<[Stripe; STRIPES]>>,
     distinct: KeyCardinality,
 }
 
 impl Usage {
     /// Turns counting on or off.
     pub(crate) fn count(&self, is_on: bool) {
+        if is_on {
+            self.stripes.get_or_init(Box::default);
+        }
         // Relaxed, like all accesses here: stale counts affect only the choice of a memtable.
         self.is_on.store(is_on, Ordering::Relaxed);
     }
@@ -70,7 +75,7 @@ impl Usage {
         if !self.is_on.load(Ordering::Relaxed) {
             return None;
         }
-        self.stripes.get(stripe_of_thread() % STRIPES)
+        self.stripes.get()?.get(stripe_of_thread() % STRIPES)
     }
 
     /// Counts a written or deleted key.
@@ -137,12 +142,13 @@ impl Usage {
 
     /// Returns all counts.
     pub(super) fn totals(&self) -> UsageTotals {
+        let Some(stripes) = self.stripes.get() else { return UsageTotals::default() };
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let sum = |field: fn(&Stripe) -> &AtomicU64| -> u64 {
-            self.stripes.iter().map(|stripe| load(field(stripe))).sum()
+            stripes.iter().map(|stripe| load(field(stripe))).sum()
         };
         UsageTotals {
-            writes: self.stripes.each_ref().map(|stripe| load(&stripe.writes)),
+            writes: stripes.each_ref().map(|stripe| load(&stripe.writes)),
             ascending: sum(|stripe| &stripe.ascending),
             lookups: sum(|stripe| &stripe.lookups),
             found: sum(|stripe| &stripe.found),

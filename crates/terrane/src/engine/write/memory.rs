@@ -5,13 +5,15 @@ use std::sync::Arc;
 use terrane_policy::Admission;
 
 use super::Writer;
-use super::space::MEASURE_EVERY_BYTES;
 use super::stall::Stop;
 use super::target::WriteTarget;
 use crate::base::event::FlushReason;
-use crate::engine::catalog::Trees;
-use crate::engine::pipeline::PipelineState;
+use crate::base::types::Lsn;
+use crate::engine::pipeline::{MEASURE_EVERY_BYTES, PipelineState};
 use crate::engine::tree::Tree;
+
+/// The maximum number of small memtables that are replaced at once, with the writer lock held.
+const SMALL_ROTATED_MAX: usize = 512;
 
 impl Writer {
     /// Returns the tree whose flush the write must wait for, if memtables and large writes exceed their
@@ -42,10 +44,9 @@ impl Writer {
         if !memtables.is_exceeded() {
             return None;
         }
-        let trees = self.catalog.trees();
         if !is_flush_due {
             let flush_above = flush_above?;
-            for tree in target.trees(&trees) {
+            for tree in target.trees(&self.catalog.trees()) {
                 let tree_state = tree.state();
                 let is_stopped = matches!(tree_state.admission, Admission::Stop(_));
                 if !is_stopped && tree_state.active.memtable.filled_bytes() > flush_above {
@@ -57,43 +58,72 @@ impl Writer {
             // A flush thread drops replaced states that no reader uses any more.
             self.context.signals.wake();
         }
-        let waiting = trees.values().filter(|tree| !tree.state().immutables.is_empty());
+        let trees = self.catalog.trees_with_memtables().into_iter();
+        let waiting = trees.filter(|tree| !tree.state().immutables.is_empty());
         let longest = waiting.max_by_key(|tree| tree.state().immutables.len())?;
-        Some(Stop { tree: Arc::clone(longest), pressure: memtables.pressure() })
+        Some(Stop { tree: longest, pressure: memtables.pressure() })
     }
 
     /// Keeps memtables and cache within the memory budget, and the log within its limit.
     pub(super) fn keep_to_budget(&self, state: &mut PipelineState) {
         self.catalog.resize_cache();
-        let trees = self.catalog.trees();
+        let trees = self.catalog.trees_with_memtables();
+        state.note_measured(trees.len());
+        let most = self.context.memtables.active_bytes_max();
+        let large_from = MEASURE_EVERY_BYTES.min(most / 8);
         let (mut total, mut largest): (usize, Option<(usize, &Arc<Tree>)>) = (0, None);
-        for tree in trees.values() {
+        let (mut small, mut small_bytes) = (Vec::new(), 0);
+        for tree in &trees {
             let tree_state = tree.state();
-            let active = tree_state.active.memtable.filled_bytes();
+            let memtable = &tree_state.active.memtable;
+            let (active, bytes) = (memtable.filled_bytes(), memtable.memory().total_bytes());
             total += active;
-            let can_rotate = !matches!(tree_state.admission, Admission::Stop(_));
-            if can_rotate && largest.is_none_or(|(bytes, _)| bytes < active) {
-                largest = Some((active, tree));
+            if matches!(tree_state.admission, Admission::Stop(_)) {
+                continue;
+            }
+            if active > large_from {
+                largest = largest.filter(|(bytes, _)| *bytes >= active).or(Some((active, tree)));
+            } else if active > 0 && bytes <= large_from {
+                small_bytes += bytes;
+                small.push((tree_state.active.begins, tree, bytes));
             }
         }
         // With several trees, the memtables may exceed the budget before any of them is full.
-        let most = self.context.memtables.active_bytes_max();
-        if total > most
-            && trees.len() > 1
-            && let Some((_, tree)) =
-                largest.filter(|(bytes, _)| *bytes > MEASURE_EVERY_BYTES.min(most / 8))
-        {
-            self.pipeline.rotate(state, tree, FlushReason::Memory);
+        if self.catalog.trees().len() > 1 {
+            if small_bytes > most {
+                self.rotate_small(state, small, small_bytes - most / 2);
+            } else if let Some((_, tree)) = largest.filter(|_| total > most) {
+                self.pipeline.rotate(state, tree, FlushReason::Memory);
+            }
         }
         self.shorten_log(state, &trees);
     }
 
+    /// Flushes the oldest of very many small memtables, which take more memory than their entries, until
+    /// `bytes` bytes are freed.
+    fn rotate_small(
+        &self,
+        state: &mut PipelineState,
+        mut small: Vec<(Lsn, &Arc<Tree>, usize)>,
+        bytes: usize,
+    ) {
+        small.sort_unstable_by_key(|(begins, tree, _)| (*begins, tree.id));
+        let mut left = bytes;
+        for (_, tree, bytes) in small.into_iter().take(SMALL_ROTATED_MAX) {
+            if left == 0 {
+                break;
+            }
+            self.pipeline.rotate(state, tree, FlushReason::Memory);
+            left = left.saturating_sub(bytes);
+        }
+    }
+
     /// Flushes the trees that need the oldest part of a log that exceeds its limit.
-    fn shorten_log(&self, state: &mut PipelineState, trees: &Trees) {
+    fn shorten_log(&self, state: &mut PipelineState, trees: &[Arc<Tree>]) {
         let Some(log) = &state.log else { return };
         let end = log.end();
         let limit = self.context.settings.log_bytes_max();
-        for tree in trees.values() {
+        for tree in trees {
             let begins = tree.state().log_begins();
             if begins.is_some_and(|begins| end.0 - begins.0 > limit) {
                 self.pipeline.rotate(state, tree, FlushReason::LogLength);

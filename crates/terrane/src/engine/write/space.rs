@@ -10,9 +10,6 @@ use super::{WriteSize, Writer};
 use crate::engine::tree::{Tree, TreeState};
 use crate::files::batch::Op;
 
-/// How often memory is measured, in written bytes.
-pub(super) const MEASURE_EVERY_BYTES: usize = 256 << 10;
-
 /// A memtable with less free space than this is measured at every write, with the writer lock held.
 /// A memtable with more free space is measured less often, because a measurement takes a large part
 /// of a write's time.
@@ -20,6 +17,9 @@ const MEASURED_BELOW: u64 = 8 << 10;
 
 /// The minimum space that a thread may fill before the next measurement, if any.
 const PORTION_BYTES_MIN: u64 = 1 << 10;
+
+/// The maximum space that a thread may fill in an empty memtable before the next measurement.
+const PORTION_BYTES_FIRST: u64 = 4 << 10;
 
 /// From this size on, a memtable will soon take large blocks of memory.
 const LARGE_MEMTABLE_BYTES: u64 = 1 << 20;
@@ -63,14 +63,17 @@ impl Writer {
     /// `needed`. Returns false if too little is free, or if memory must be measured as a whole.
     #[cold]
     fn refill(&self, tree: &Arc<Tree>, state: &TreeState, needed: u64) -> bool {
+        if state.active.is_unwritten() {
+            return false;
+        }
         let mut pipeline = self.pipeline.lock_keeping_window();
         let memtable = &state.active.memtable;
         let (filled, limit) = (memtable.filled_bytes() as u64, self.memtable_bytes_max(tree));
         self.request_memory(tree, filled, limit);
-        let portion = reservable(limit.saturating_sub(filled), limit);
+        let portion = reservable(filled, limit);
         let needs_enabling = memtable.front_level().is_some_and(FrontLevel::needs_enabling);
-        if portion < needed || needs_enabling || !pipeline.grant_bytes(portion, MEASURE_EVERY_BYTES)
-        {
+        let every = pipeline.measure_every_bytes();
+        if portion < needed || needs_enabling || !pipeline.grant_bytes(portion, every) {
             return false;
         }
         state.active.set_space(portion - needed);
@@ -89,9 +92,15 @@ impl Writer {
     }
 }
 
-/// The part of the free space `left` that a thread may fill before the next measurement. It is only
-/// a part, because other threads write as well, entries may need more space than assumed, and the
-/// design may change to a smaller memtable.
-pub(super) fn reservable(left: u64, limit: u64) -> u64 {
-    if left < MEASURED_BELOW { 0 } else { (left / 16).min(limit / 128).max(PORTION_BYTES_MIN) }
+/// The part of the free space of a memtable that a thread may fill before the next measurement. It is
+/// only a part, because other threads write as well, entries may need more space than assumed, and the
+/// design may change to a smaller memtable. It is at most as large as the memtable, because of very
+/// many trees most are written rarely, and large portions of all of them would say little about the
+/// memory in use.
+pub(super) fn reservable(filled: u64, limit: u64) -> u64 {
+    let left = limit.saturating_sub(filled);
+    if left < MEASURED_BELOW {
+        return 0;
+    }
+    (left / 16).min(limit / 128).min(filled.max(PORTION_BYTES_FIRST)).max(PORTION_BYTES_MIN)
 }

@@ -10,13 +10,13 @@ use terrane_memtable::{FrontLevel, Memtable};
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Writer;
-use super::space::{ENTRY_BYTES, MEASURE_EVERY_BYTES, reservable};
+use super::space::{ENTRY_BYTES, reservable};
 use super::target::WriteTarget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{FlushReason, StallEffect};
 use crate::base::stats::{Counter, Timed};
 use crate::engine::context::{BackgroundFailure, JobKind, MemtableMemory};
-use crate::engine::pipeline::PipelineState;
+use crate::engine::pipeline::{PipelineState, begin_memtable};
 use crate::engine::tree::{Tree, TreeState};
 use crate::files::batch::Op;
 
@@ -45,7 +45,7 @@ impl Writer {
         // Closing marks the database closed before it takes this lock to flush, so the flush includes
         // every write that passes this check.
         self.context.health.check_writable()?;
-        if state.count_bytes(user_bytes, MEASURE_EVERY_BYTES) {
+        if state.count_bytes(user_bytes) {
             self.keep_to_budget(&mut state);
         }
         let mut stalled_since = None;
@@ -80,7 +80,28 @@ impl Writer {
         if let Some(since) = stalled_since {
             self.context.counters.durations.note(Timed::Stall, since.elapsed());
         }
+        self.begin_memtables(&mut state, target);
         Ok(state)
+    }
+
+    /// Gives a memtable to each tree of the write that has none: its memtable may have been replaced
+    /// since its space was checked, and the space of a listener's write may not have been checked.
+    fn begin_memtables(&self, state: &mut PipelineState, target: &mut WriteTarget<'_>) {
+        match target {
+            WriteTarget::One { tree, state: tree_state, .. } => {
+                tree.refresh(tree_state);
+                if tree_state.active.is_unwritten() {
+                    begin_memtable(&self.pipeline, state, tree);
+                }
+            }
+            WriteTarget::Batch { batch, .. } => {
+                let trees = self.catalog.trees();
+                let trees = batch.keyspaces().iter().filter_map(|id| trees.get(id));
+                trees.filter(|tree| tree.state().active.is_unwritten()).for_each(|tree| {
+                    begin_memtable(&self.pipeline, state, tree);
+                });
+            }
+        }
     }
 
     /// Replaces full memtables. Returns the tree that the write must wait for, if any.
@@ -140,6 +161,10 @@ impl Writer {
         if tree_state.active.reserve(needed) {
             return None;
         }
+        if tree_state.active.is_unwritten() {
+            begin_memtable(&self.pipeline, state, tree);
+            return self.check_space_of(state, tree, &tree.state(), needed);
+        }
         let limit = self.memtable_bytes_max(tree);
         let filled = match tree_state.active.memtable.filled_bytes() as u64 {
             filled if filled < limit => filled,
@@ -151,7 +176,7 @@ impl Writer {
             if let Some(front) = front.filter(|front| front.needs_enabling()) {
                 self.enable_front_level(state, front);
             }
-            let portion = reservable(limit - filled, limit);
+            let portion = reservable(filled, limit);
             tree_state.active.set_space(portion);
             state.grant_bytes(portion, usize::MAX);
             return None;

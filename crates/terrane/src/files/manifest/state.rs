@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrane_policy::{AddedTable, Design, ShapeEdit, TableId, TreeShape, ValueFileId};
+use terrane_policy::{AddedTable, ShapeEdit};
 
 use super::COUNT_MAX;
-use super::edit::{Change, TableRecord};
+use super::edit::Change;
 use super::job::JobHistory;
-use super::value_file_record::ValueFileRecord;
+use super::keyspaces::{KeyspaceState, KeyspaceStates};
 use crate::base::stats::OperationCounts;
 use crate::base::types::{KeyspaceId, Lsn, MAX_SEQ, SeqNo};
 
-/// The state after some edits. Clones share a keyspace until one of them changes it.
+/// The state after some edits. Clones share what none of them changes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ManifestState {
     pub(crate) database: u64,
@@ -28,33 +28,11 @@ pub(crate) struct ManifestState {
     /// The last sequence number of the last ingest; 0 if there was none.
     pub(crate) last_ingest: SeqNo,
     pub(crate) options: BTreeMap<String, String>,
-    pub(crate) keyspaces: BTreeMap<KeyspaceId, Arc<KeyspaceState>>,
+    pub(crate) keyspaces: KeyspaceStates,
     /// Finished compactions, oldest first.
     pub(crate) jobs: Arc<JobHistory>,
     /// The operation history.
     pub(crate) operations: OperationCounts,
-}
-
-/// One keyspace.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct KeyspaceState {
-    pub(crate) name: String,
-    pub(crate) design: Design,
-    /// The previous design, if it was ever changed.
-    pub(crate) design_before: Option<Design>,
-    pub(crate) shape: TreeShape,
-    /// The files of all tables of the shape.
-    pub(crate) tables: BTreeMap<TableId, TableRecord>,
-    /// The value files of the shape.
-    pub(crate) value_files: BTreeMap<ValueFileId, ValueFileRecord>,
-    /// All writes of the keyspace before this log position are in tables.
-    pub(crate) flushed: Lsn,
-    /// The default time to live, for puts without their own, in microseconds; 0 for none.
-    pub(crate) ttl_micros: u64,
-    /// The name of the operator that combines operands with values.
-    pub(crate) merge_operator: Option<String>,
-    /// The name of the filter that compactions apply.
-    pub(crate) compaction_filter: Option<String>,
 }
 
 impl ManifestState {
@@ -70,18 +48,7 @@ impl ManifestState {
             self.apply_one(change, &mut shapes)?;
         }
         for (id, edit) in shapes {
-            let keyspace = self.keyspace_mut(id)?;
-            keyspace.shape = keyspace.shape.apply(&edit).map_err(|error| error.to_string())?;
-            let kept: Vec<TableId> = edit.added.iter().map(|added| added.table.id).collect();
-            for gone in edit.removed.iter().filter(|id| !kept.contains(id)) {
-                keyspace.tables.remove(gone);
-            }
-            for gone in &edit.removed_value_files {
-                let is_added = edit.value_files.iter().any(|file| file.id == *gone);
-                if !is_added {
-                    keyspace.value_files.remove(gone);
-                }
-            }
+            self.change(id, |keyspace| keyspace.apply(&edit))??;
         }
         if self.next_table.max(self.next_run) > COUNT_MAX || self.last_seq > MAX_SEQ {
             return Err("a table, run or sequence number is out of range".into());
@@ -111,22 +78,23 @@ impl ManifestState {
                 self.define_keyspace(*keyspace, name, design)?;
             }
             Change::DropKeyspace(keyspace) => {
-                self.keyspaces.remove(keyspace).ok_or_else(|| missing(*keyspace))?;
+                if !self.keyspaces.remove(*keyspace) {
+                    return Err(missing(*keyspace));
+                }
                 shapes.remove(keyspace);
             }
             Change::Flushed { keyspace, upto } => {
-                let keyspace = self.keyspace_mut(*keyspace)?;
-                keyspace.flushed = keyspace.flushed.max(*upto);
+                self.change(*keyspace, |state| state.flushed = state.flushed.max(*upto))?;
             }
             Change::MergeOperator { keyspace, name } => {
-                self.keyspace_mut(*keyspace)?.merge_operator = Some(name.clone());
+                self.change(*keyspace, |state| state.merge_operator = Some(name.clone()))?;
             }
             Change::CompactionFilter { keyspace, name } => {
-                self.keyspace_mut(*keyspace)?.compaction_filter =
-                    (!name.is_empty()).then(|| name.clone());
+                let filter = (!name.is_empty()).then(|| name.clone());
+                self.change(*keyspace, |state| state.compaction_filter = filter)?;
             }
             Change::KeyspaceTtl { keyspace, ttl_micros } => {
-                self.keyspace_mut(*keyspace)?.ttl_micros = *ttl_micros;
+                self.change(*keyspace, |state| state.ttl_micros = *ttl_micros)?;
             }
             Change::AddTable { keyspace, level, run, table } => {
                 let info = &table.info;
@@ -137,14 +105,14 @@ impl ManifestState {
                 if level >= 64 {
                     return Err(format!("table {} is in level {level}", info.id));
                 }
-                self.keyspace_mut(*keyspace)?.tables.insert(info.id, table.clone());
+                self.change(*keyspace, |state| state.add_table(table.clone()))?;
                 let added = AddedTable { level, run: *run, table: info.clone() };
                 shapes.entry(*keyspace).or_default().added.push(added);
             }
             Change::ValueFile { keyspace, file } => {
                 self.next_table = self.next_table.max(file.name.number.saturating_add(1));
                 let id = file.name.id();
-                self.keyspace_mut(*keyspace)?.value_files.insert(id, file.clone());
+                self.change(*keyspace, |state| state.value_files.insert(id, file.clone()))?;
                 shapes.entry(*keyspace).or_default().value_files.push(Arc::clone(&file.info));
             }
             Change::RemoveValueFile { keyspace, file } => {
@@ -161,41 +129,20 @@ impl ManifestState {
 
     /// Returns the largest flushed position of all keyspaces.
     pub(crate) fn flushed_furthest(&self) -> Lsn {
-        self.keyspaces.values().map(|keyspace| keyspace.flushed).max().unwrap_or(Lsn(0))
+        self.keyspaces.flushed_most().unwrap_or(Lsn(0))
     }
 
     fn define_keyspace(&mut self, id: KeyspaceId, name: &str, design: &str) -> Result<(), String> {
-        let design = Design::stored(design).map_err(|error| format!("keyspace {name}: {error}"))?;
         self.next_keyspace = self.next_keyspace.max(id.0.saturating_add(1));
-        if self.keyspaces.iter().any(|(other, keyspace)| *other != id && keyspace.name == name) {
-            return Err(format!("two keyspaces are called {name}"));
-        }
-        if let Some(keyspace) = self.keyspaces.get_mut(&id).map(Arc::make_mut) {
-            if keyspace.design != design {
-                keyspace.design_before = Some(std::mem::replace(&mut keyspace.design, design));
-            }
-            keyspace.name = name.to_owned();
-            return Ok(());
-        }
-        let keyspace = KeyspaceState {
-            name: name.to_owned(),
-            design,
-            design_before: None,
-            shape: TreeShape::default(),
-            tables: BTreeMap::new(),
-            value_files: BTreeMap::new(),
-            flushed: Lsn(0),
-            ttl_micros: 0,
-            merge_operator: None,
-            compaction_filter: None,
-        };
-        self.keyspaces.insert(id, Arc::new(keyspace));
-        Ok(())
+        self.keyspaces.define(id, name, design)
     }
 
-    fn keyspace_mut(&mut self, id: KeyspaceId) -> Result<&mut KeyspaceState, String> {
-        let keyspace = self.keyspaces.get_mut(&id).map(Arc::make_mut);
-        keyspace.ok_or_else(|| missing(id))
+    fn change<T>(
+        &mut self,
+        id: KeyspaceId,
+        change: impl FnOnce(&mut KeyspaceState) -> T,
+    ) -> Result<T, String> {
+        self.keyspaces.change(id, change).ok_or_else(|| missing(id))
     }
 
     /// Returns the changes that turn an empty state into this one.
@@ -222,7 +169,7 @@ impl ManifestState {
                 .iter()
                 .map(|(name, value)| Change::Option { name: name.clone(), value: value.clone() }),
         );
-        for (&keyspace, state) in &self.keyspaces {
+        for (&keyspace, state) in self.keyspaces.iter() {
             // A reader that applies two designs in a row takes the first one as the previous
             // design.
             for design in state.design_before.iter().chain([&state.design]) {
@@ -257,14 +204,13 @@ impl ManifestState {
 
     /// Returns the size of all tables, in bytes.
     pub(crate) fn table_bytes(&self) -> u64 {
-        let tables = self.keyspaces.values().flat_map(|keyspace| keyspace.tables.values());
-        tables.map(|table| table.info.size_bytes).sum()
+        self.keyspaces.table_bytes()
     }
 
     /// Returns the oldest log position that some keyspace still needs; `end` if the database has no
     /// keyspaces.
     pub(crate) fn log_needed_from(&self, end: Lsn) -> Lsn {
-        self.keyspaces.values().map(|keyspace| keyspace.flushed).min().unwrap_or(end)
+        self.keyspaces.flushed_least().unwrap_or(end)
     }
 }
 
@@ -274,7 +220,7 @@ fn missing(id: KeyspaceId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use terrane_policy::{KeyRange, RunId};
+    use terrane_policy::{Design, KeyRange, RunId, TableId};
 
     use super::super::edit::tests::table;
     use super::*;

@@ -85,9 +85,28 @@ impl Sink {
 
     /// Makes all bytes durable. Returns the checksum of the whole file, and true if writes bypassed
     /// the page cache.
-    pub(crate) fn finish(mut self) -> Result<(u64, bool)> {
+    pub(crate) fn finish(self) -> Result<(u64, bool)> {
+        let (checksum, is_direct, file) = self.finish_unsynced()?;
+        file.sync()?;
+        Ok((checksum, is_direct))
+    }
+
+    /// As [`Self::finish`], but leaves the sync to the caller.
+    pub(crate) fn finish_unsynced(mut self) -> Result<(u64, bool, UnsyncedFile)> {
         self.write_buffer()?;
-        self.sync()?;
-        Ok((self.sum.digest(), self.file.is_direct()))
+        let file = UnsyncedFile { file: self.file, path: self.path };
+        Ok((self.sum.digest(), file.file.is_direct(), file))
+    }
+}
+
+/// A file that is complete but not durable.
+pub(crate) struct UnsyncedFile {
+    file: Box<dyn Appender>,
+    path: PathBuf,
+}
+
+impl UnsyncedFile {
+    pub(crate) fn sync(mut self) -> Result<()> {
+        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
     }
 }

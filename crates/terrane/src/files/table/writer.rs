@@ -18,7 +18,7 @@ use super::packing::{self, Packing};
 use super::padding;
 use super::properties::Properties;
 use super::range_block;
-use super::sink::Sink;
+use super::sink::{Sink, UnsyncedFile};
 use super::slots::{FILTER_SLOT, INDEX_SLOT};
 use super::stored::{self, TRAILER_BYTES, TableFileId};
 use super::warming::{WarmTable, Warmer};
@@ -42,8 +42,7 @@ pub(crate) struct TableConfig {
     /// The number of bits that a key sets in the filter; `None` for the best number.
     pub(crate) filter_probes: Option<u8>,
     pub(crate) compression: Compression,
-    /// The number of the keyspace, stored in the table so that repair can use it without a
-    /// manifest.
+    /// The number of the keyspace, stored in the table for a repair without a manifest.
     pub(crate) keyspace: u32,
     /// The number of bytes between two syncs; 0 to sync only at the end.
     pub(crate) sync_bytes: u64,
@@ -291,10 +290,20 @@ impl TableWriter {
 
     /// Completes the table and makes its contents durable, but not its name.
     pub(crate) fn finish(
-        mut self,
+        self,
         now_micros: u64,
         oldest_tombstone_micros: Option<u64>,
     ) -> Result<FinishedTable> {
+        let (table, file) = self.finish_unsynced(now_micros, oldest_tombstone_micros)?;
+        file.sync().map(|()| table)
+    }
+
+    /// As [`Self::finish`], but leaves the sync of the file to the caller.
+    pub(crate) fn finish_unsynced(
+        mut self,
+        now_micros: u64,
+        oldest_tombstone_micros: Option<u64>,
+    ) -> Result<(FinishedTable, UnsyncedFile)> {
         self.write_block()?;
         let data_end = self.sink.offset();
         let mut footer = Footer {
@@ -327,12 +336,12 @@ impl TableWriter {
         footer.properties = self.write_part(self.properties.encode(), None)?;
         self.sink.append(&footer.encode())?;
         let info = Arc::new(self.info());
-        let (checksum, is_direct) = self.sink.finish()?;
+        let (checksum, is_direct, file) = self.sink.finish_unsynced()?;
         let direct_refused = self.config.access == Access::Direct && !is_direct;
         if let Some(warm) = self.warm {
             warm.finish(self.id, self.properties.blocks as usize);
         }
-        Ok(FinishedTable { id: self.id, info, checksum, direct_refused })
+        Ok((FinishedTable { id: self.id, info, checksum, direct_refused }, file))
     }
 
     /// Writes a part. Readers find it in `slot`, if given.

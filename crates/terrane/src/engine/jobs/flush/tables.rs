@@ -7,6 +7,7 @@ use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::TableInfo;
 
 use super::logged_values::{LoggedSegments, LoggedValueFinder};
+use super::syncs::sync_all;
 use super::target::FlushTarget;
 use super::{FlushPace, Flusher};
 use crate::base::error::{Error, Result};
@@ -22,12 +23,14 @@ use crate::engine::merge::{
 };
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::engine::version::OpenRun;
-use crate::files::table::{FinishedTable, Warmer};
+use crate::files::table::{FinishedTable, UnsyncedFile, Warmer};
 use crate::files::value_file::FinishedValueFile;
 
 /// The tables that a flush wrote.
 pub(super) struct WrittenTables {
     pub(super) tables: Vec<FinishedTable>,
+    /// The files of the tables, until they are synced.
+    unsynced: Vec<UnsyncedFile>,
     pub(super) value_files: Vec<FinishedValueFile>,
     /// The log segments from which values were taken.
     pub(super) segments: LoggedSegments,
@@ -38,8 +41,8 @@ pub(super) struct WrittenTables {
 }
 
 impl Flusher {
-    /// Writes a frozen memtable, and the tables that are merged with it. Adds the files that it
-    /// creates to `paths`, even if it fails.
+    /// Writes a frozen memtable, and the tables that are merged with it, without making the tables
+    /// durable. Adds the files that it creates to `paths`, even if it fails.
     pub(super) fn write_tables(
         &self,
         (tree, immutable): (&Tree, &ImmutableMemtable),
@@ -65,7 +68,7 @@ impl Flusher {
         let granted = memory.request(JobBuffers::wanted_bytes(&runs, &design));
         let buffers = JobBuffers::within(granted, &runs, &design);
         memory.charge(buffers.bytes + logged.memory_bytes());
-        self.catalog.resize_cache();
+        self.catalog.resize_cache_after_job();
         let warming = settings.cache_warming;
         let warmer = match runs.is_empty() {
             true => Warmer::of_flush(environment, warming),
@@ -90,20 +93,33 @@ impl Flusher {
         config.warmer = warmer;
         let values = self.io.value_config(tree, target.version.values(), &[]);
         let values = ValueOutputConfig { logged, ..values };
-        let mut output = Output::new(config, values);
+        let mut output = Output::new(config, values).leaving_unsynced();
         let mut proceed = |chunk: Chunk| self.proceed(pace, chunk);
         let tables = merge(input, None, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
         let tables = tables?;
         let unused = segments.keep_used(&tables);
         self.catalog.remove_files(unused.iter().map(|name| self.context.dir.join(name)).collect());
-        if !tables.is_empty() {
-            self.context.sync_dir()?;
-        }
         let (value_files, damaged) = (output.take_value_files(), output.take_damaged());
         counters.add(Counter::FlushBytesWritten, written_bytes(&tables, &value_files));
         self.io.count_refused(&tables);
-        Ok(WrittenTables { tables, value_files, segments, damaged, read_bytes })
+        let unsynced = output.take_unsynced();
+        Ok(WrittenTables { tables, unsynced, value_files, segments, damaged, read_bytes })
+    }
+
+    /// Makes tables and their names durable.
+    pub(super) fn make_durable<'a>(
+        &self,
+        written: impl Iterator<Item = &'a mut WrittenTables>,
+    ) -> Result<()> {
+        let mut has_tables = false;
+        let mut files = Vec::new();
+        for written in written {
+            has_tables |= !written.tables.is_empty();
+            files.append(&mut written.unsynced);
+        }
+        sync_all(files, self.context.is_inline())?;
+        if has_tables { self.context.sync_dir() } else { Ok(()) }
     }
 
     fn proceed(&self, pace: FlushPace, chunk: Chunk) -> Result<()> {

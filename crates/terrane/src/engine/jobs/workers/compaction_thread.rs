@@ -45,6 +45,9 @@ impl Jobs {
     }
 
     pub(super) fn report_late_deletes(&self) {
+        if self.context.settings.delete_persistence_micros().is_none() {
+            return;
+        }
         let trees = self.catalog.trees();
         trees.values().for_each(|tree| report_late_deletes(&self.context, tree));
     }

@@ -36,8 +36,14 @@ impl Jobs {
         self.catalog.release_idle_log();
     }
 
+    /// Returns true if the active memtable of any tree must be replaced because of its age.
+    pub(super) fn has_aged_memtables(&self) -> bool {
+        self.context.settings.memtable_age_micros().is_some()
+            && self.catalog.trees().values().any(|tree| self.has_aged_memtable(tree))
+    }
+
     /// Returns true if the active memtable of a tree must be replaced because of its age.
-    pub(super) fn has_aged_memtable(&self, tree: &Tree) -> bool {
+    fn has_aged_memtable(&self, tree: &Tree) -> bool {
         self.time_to_rotation(tree).is_some_and(|left| left.is_zero())
     }
 
@@ -45,8 +51,10 @@ impl Jobs {
     pub(super) fn time_to_aged(&self) -> Option<Duration> {
         // A database that accepts no writes rotates no memtables.
         self.context.health.check_writable().ok()?;
+        let has_deadlines = self.context.settings.memtable_age_micros().is_some();
         let trees = self.catalog.trees();
-        let memtables = trees.values().filter_map(|tree| self.time_to_rotation(tree)).min();
+        let trees = trees.values().filter(|_| has_deadlines);
+        let memtables = trees.filter_map(|tree| self.time_to_rotation(tree)).min();
         [memtables, self.catalog.time_to_log_work()].into_iter().flatten().min()
     }
 

@@ -14,18 +14,31 @@ use terrane_policy::flodb::FloDb;
 use super::Jobs;
 use crate::base::error::Result;
 use crate::base::stats::Counter;
+use crate::engine::tree::Tree;
 
 /// How long a thread rests after it found only hot entries, which it does not move.
 const REST: Duration = Duration::from_millis(1);
 
 impl Jobs {
     /// Starts the drain threads that the designs require and that are not running yet.
-    pub(crate) fn start_drain_threads(self: &Arc<Self>) -> Result<()> {
+    pub(super) fn start_drain_threads(self: &Arc<Self>) -> Result<()> {
+        let trees = self.catalog.trees();
+        self.start_drain_threads_of(trees.values())
+    }
+
+    /// Starts the drain threads that the design of one tree requires.
+    pub(crate) fn start_drain_threads_for(self: &Arc<Self>, tree: &Arc<Tree>) -> Result<()> {
+        self.start_drain_threads_of(std::iter::once(tree))
+    }
+
+    fn start_drain_threads_of<'a>(
+        self: &Arc<Self>,
+        trees: impl Iterator<Item = &'a Arc<Tree>>,
+    ) -> Result<()> {
         if self.context.is_inline() {
             return Ok(());
         }
-        let trees = self.catalog.trees();
-        let wanted = trees.values().map(|tree| match tree.design().memtable {
+        let wanted = trees.map(|tree| match tree.design().memtable {
             MemtableKind::FloDb(flodb) => usize::from(flodb.drain_threads),
             // FloDB may be chosen at any time.
             MemtableKind::Auto => usize::from(FloDb::DEFAULT.drain_threads),

@@ -35,8 +35,8 @@ impl Jobs {
                 self.free_space();
             }
             match self.flusher.pick() {
-                Some(tree) => {
-                    let result = self.flusher.run(&tree);
+                Some(trees) => {
+                    let result = self.flusher.run(&trees);
                     self.handle_outcome(JobKind::Flush, result, &mut failures);
                     self.drop_retired();
                     self.catalog.retry_removals();

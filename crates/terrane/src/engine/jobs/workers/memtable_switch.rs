@@ -18,6 +18,9 @@ use crate::engine::tree::Tree;
 impl Jobs {
     /// Sorts or replaces the memtables for which that pays off.
     pub(super) fn switch_memtables(&self) {
+        if !self.context.attention.take_memtable_check() {
+            return;
+        }
         for tree in self.catalog.trees().values() {
             match tree.due_change(&self.context.memtables) {
                 None => {}

@@ -1,5 +1,6 @@
 //! Callers that wait for jobs, and run them if background work is inline.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ impl Jobs {
         self.catalog.retry_removals();
         self.rotate_aged_memtables();
         self.switch_memtables();
-        if let Some(tree) = self.flusher.pick() {
-            return self.flusher.run(&tree).map(|()| true);
+        if let Some(trees) = self.flusher.pick() {
+            return self.flusher.run(&trees).map(|()| true);
         }
         if let Some((tree, tables)) = self.picker.next_drop() {
             return self.drop_tables(&tree, &tables).map(|()| true);
@@ -121,11 +122,18 @@ impl Jobs {
                 targets.extend(newest.map(|last_seq| (Arc::clone(tree), last_seq)));
             }
         }
+        // Finished trees are removed, so that the waits for very many trees take linear time.
+        let targets = RefCell::new(targets);
         let is_flushed = || {
-            Ok(targets.iter().all(|(tree, last_seq)| {
+            let mut targets = targets.borrow_mut();
+            while let Some((tree, last_seq)) = targets.last() {
                 let is_left = tree.state().immutables.iter().any(|one| one.last_seq <= *last_seq);
-                tree.is_dropped() || !is_left
-            }))
+                if is_left && !tree.is_dropped() {
+                    return Ok(false);
+                }
+                targets.pop();
+            }
+            Ok(true)
         };
         self.wait_until(&[JobKind::Flush], cancel, is_flushed)
     }
@@ -187,7 +195,7 @@ impl Jobs {
                 if let Some(error) = stuck.and_then(|stuck| jobs.damage_to(&stuck)) {
                     return Err(error);
                 }
-                let job = job.map(|job| self.compactor.begin(&mut jobs, filtered(tree, job)));
+                let job = job.map(|job| self.compactor.begin(tree, &mut jobs, filtered(tree, job)));
                 (job, level == last && level > 0)
             };
             match job {
@@ -234,7 +242,7 @@ impl Jobs {
                         return Ok(());
                     }
                 }
-                job.map(|job| self.compactor.begin(&mut jobs, job))
+                job.map(|job| self.compactor.begin(tree, &mut jobs, job))
             };
             match job {
                 Some((id, compaction)) => self.run_requested(tree, (id, compaction), cancel)?,
@@ -264,18 +272,27 @@ impl Jobs {
     pub(crate) fn wait_for_compactions(&self, cancel: Option<&Cancel>) -> Result<()> {
         let kinds = [JobKind::Flush, JobKind::Drop, JobKind::Compaction];
         self.wait_until(&kinds, cancel, || {
-            let trees = self.catalog.trees();
+            let attention = &self.context.attention;
+            if !attention.flushes.is_empty() || self.has_aged_memtables() {
+                return Ok(false);
+            }
             let mut damage = None;
-            for tree in trees.values() {
+            for listed in self.picker.trees_of(&attention.compactions) {
+                let tree = &listed.tree;
                 let jobs = tree.jobs_with_covered();
                 if !self.picker.is_quiet(tree, &jobs)
-                    || self.has_aged_memtable(tree)
                     || self.picker.next_compaction(tree, &jobs).is_some()
                 {
                     return Ok(false);
                 }
+                self.picker.note_no_compaction(&jobs, &listed);
                 let wanted = self.picker.wanted_compaction(tree, &jobs);
                 damage = damage.or_else(|| jobs.damage_to(&wanted?));
+            }
+            for listed in self.picker.trees_of(&attention.drops) {
+                if !self.picker.is_quiet(&listed.tree, &listed.tree.jobs_with_covered()) {
+                    return Ok(false);
+                }
             }
             damage.map_or(Ok(true), Err)
         })
