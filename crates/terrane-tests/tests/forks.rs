@@ -126,6 +126,7 @@ fn check_db(found: &mut Findings, db: &Db) {
         found.0.push("the statistics do not say why the database does not work".to_owned());
     }
     let _ = (db.events(), db.tree(), db.keyspaces(), db.remembered_operations(), db.io_budget());
+    let _ = db.default_keyspace().design_before();
 }
 
 /// A child acknowledged thousands of writes that were lost, and its close panicked.
@@ -280,6 +281,14 @@ fn a_daemon_opens_the_database_of_its_parent() {
     found.end(&home)
 }
 
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A fork may happen while other threads hold any lock of the engine.
 #[test]
 fn children_of_a_busy_process_never_wait_for_its_threads() {
@@ -293,6 +302,8 @@ fn children_of_a_busy_process_never_wait_for_its_threads() {
     let db = options().open(home.join("db")).unwrap();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
+        // The threads also end if an assertion fails.
+        let done = SetOnDrop(&is_done);
         for seed in 0..2_u32 {
             let (db, is_done) = (&db, &is_done);
             scope.spawn(move || {
@@ -323,7 +334,7 @@ fn children_of_a_busy_process_never_wait_for_its_threads() {
             };
             join(child);
         }
-        is_done.store(true, Ordering::Relaxed);
+        drop(done);
     });
     db.close().unwrap();
 }

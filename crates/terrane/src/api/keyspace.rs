@@ -201,6 +201,8 @@ impl Keyspace {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// In a child of the process that opened the database, the view has no compactions, and an empty memtable.
     pub fn tree(&self) -> TreeView {
         TreeView::of(&self.handle.engine, &self.tree)
     }

@@ -73,27 +73,23 @@ impl TreeView {
 
     pub(crate) fn of(engine: &Engine, tree: &Tree) -> Self {
         let state = tree.state_arc();
-        let compactions = if engine.context.health.is_of_this_process() {
-            let jobs = tree.jobs();
-            jobs.running().map(ToString::to_string).collect()
-        } else {
-            // No compaction runs there, and the lock may be held for ever.
-            Vec::new()
-        };
-        let memtable = &state.active.memtable;
+        // In a child of the process, the locks of all other parts may be held for ever.
+        let is_of_this_process = engine.context.health.is_of_this_process();
+        let memtable = is_of_this_process.then_some(&state.active.memtable);
+        let compactions = |tree: &Tree| tree.jobs().running().map(ToString::to_string).collect();
         Self {
             keyspace: tree.name().to_string(),
             design: (*tree.design()).clone(),
-            memtable_choice: tree.memtable_choice(),
+            memtable_choice: is_of_this_process.then(|| tree.memtable_choice()).flatten(),
             compaction_filter: tree
                 .functions
                 .compaction_filter()
                 .map(|filter| CompactionFilterView::of(&filter)),
-            memtable_bytes: memtable.memory().used_bytes() as u64,
-            memtable_entries: memtable.len() as u64,
+            memtable_bytes: memtable.map_or(0, |one| one.memory().used_bytes() as u64),
+            memtable_entries: memtable.map_or(0, |one| one.len() as u64),
             immutable_memtables: state.immutables.len(),
             shape: state.version.shape().clone(),
-            compactions,
+            compactions: if is_of_this_process { compactions(tree) } else { Vec::new() },
             limited: limited_runs(state.version.shape(), &tree.design()),
             admission: state.admission,
         }

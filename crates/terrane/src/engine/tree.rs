@@ -39,7 +39,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use terrane_memtable::Memtable;
 use terrane_policy::memtable_choice::{MemtableSelection, regret::Change};
 use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
@@ -79,7 +79,7 @@ pub(crate) struct Tree {
     names: Names,
     design: ArcSwap<Design>,
     /// The previous design, if the design has changed.
-    design_before: Mutex<Option<Arc<Design>>>,
+    design_before: ArcSwapOption<Design>,
     state: ArcSwap<TreeState>,
     /// The number of the current state. Comparing this number with the number of a loaded state is
     /// cheaper than loading the state again.
@@ -138,7 +138,7 @@ impl Tree {
             id,
             names: Names::new(name),
             design: ArcSwap::new(design),
-            design_before: Mutex::new(None),
+            design_before: ArcSwapOption::empty(),
             state: ArcSwap::from_pointee(state),
             newest: AtomicU64::new(0),
             replacing: Mutex::new(()),
@@ -280,11 +280,11 @@ impl Tree {
 
     /// The previous design, if the design has changed.
     pub(crate) fn design_before(&self) -> Option<Arc<Design>> {
-        self.design_before.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.design_before.load_full()
     }
 
     pub(crate) fn set_design_before(&self, before: Option<Arc<Design>>) {
-        *self.design_before.lock().unwrap_or_else(PoisonError::into_inner) = before;
+        self.design_before.store(before);
     }
 
     /// Notes value files with values that could not be read. From now on they are not collected,
