@@ -1,7 +1,9 @@
-//! Many small operations: ingests of one key, and queues in one keyspace.
+//! Many of everything: keyspaces, ingests of one key, and queues in one keyspace.
 //!
-//! `cargo bench -p terrane --bench many -- ingests|queues COUNT DIR`
+//! `cargo bench -p terrane --bench many -- keyspaces|ingests|queues COUNT DIR`
 //!
+//! - `keyspaces`: creates `COUNT` keyspaces by one call, and a hundredth of them by one call each, then
+//!   opens, writes to, flushes and closes all of them. Prints the time and the resident memory.
 //! - `ingests`: `COUNT` ingests of one key each, ascending. Prints the time of one by tenths.
 //! - `queues`: `COUNT` pops of each kind of queue. Prints the time of one by tenths.
 //!
@@ -12,7 +14,47 @@
 use std::path::Path;
 use std::time::Instant;
 
-use terrane::{Db, Options, WriteBatch};
+use terrane::{Db, KeyspaceOptions, Options, WriteBatch};
+
+fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+fn lap(what: &str, start: &mut Instant) {
+    println!("{what:<26} {:8.3} s {:6} MiB", start.elapsed().as_secs_f64(), resident_mib());
+    *start = Instant::now();
+}
+
+fn keyspaces(count: usize, dir: &Path) {
+    let names: Vec<String> = (0..count).map(|number| format!("keyspace {number}")).collect();
+    let mut start = Instant::now();
+    let db = Options::new().open(dir).unwrap();
+    let (one_by_one, at_once) = names.split_at(count / 100);
+    KeyspaceOptions::new().open_all(&db, at_once).unwrap();
+    lap("create at once", &mut start);
+    for name in one_by_one {
+        db.keyspace(name, KeyspaceOptions::new()).unwrap();
+    }
+    lap("create a hundredth singly", &mut start);
+    db.close().unwrap();
+    lap("close", &mut start);
+    let db = Options::new().open(dir).unwrap();
+    lap("open", &mut start);
+    let all = KeyspaceOptions::new().open_all(&db, &names).unwrap();
+    all.iter().for_each(|keyspace| keyspace.put("key", "value").unwrap());
+    lap("put in each", &mut start);
+    db.flush().unwrap();
+    lap("flush", &mut start);
+    all.iter().for_each(|keyspace| keyspace.put("key", "value").unwrap());
+    lap("put in each again", &mut start);
+    drop(all);
+    db.close().unwrap();
+    lap("close", &mut start);
+    drop(Options::new().open(dir).unwrap());
+    lap("open", &mut start);
+}
 
 /// Calls `operate` with each number, and prints the microseconds per call by tenths.
 fn by_tenths(what: &str, count: u64, mut operate: impl FnMut(u64)) {
@@ -89,11 +131,12 @@ fn main() {
     // Cargo passes `--bench` to every benchmark.
     let given: Vec<String> = std::env::args().skip(1).filter(|one| one != "--bench").collect();
     let [what, count, dir] = &given[..] else {
-        println!("usage: many ingests|queues COUNT DIR");
+        println!("usage: many keyspaces|ingests|queues COUNT DIR");
         return;
     };
     let (count, dir) = (count.parse::<u64>().unwrap(), Path::new(dir));
     match what.as_str() {
+        "keyspaces" => keyspaces(count as usize, dir),
         "ingests" => ingests(count, dir),
         "queues" => queues(count, dir),
         other => println!("unknown measurement '{other}'"),
