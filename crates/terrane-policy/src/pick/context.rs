@@ -28,6 +28,9 @@ pub struct PickContext<'a> {
     pub oldest_snapshot_micros: Option<u64>,
     /// The time within which deletes must become persistent, whatever the design, in microseconds.
     pub delete_persistence_micros: Option<u64>,
+    /// The most bytes that a join of small tables takes, if less than the size of a table: a join of more
+    /// left as many tables as before.
+    pub join_bytes_max: Option<u64>,
 }
 
 impl<'a> PickContext<'a> {
@@ -45,6 +48,7 @@ impl<'a> PickContext<'a> {
             oldest_snapshot: None,
             oldest_snapshot_micros: None,
             delete_persistence_micros: None,
+            join_bytes_max: None,
         }
     }
 

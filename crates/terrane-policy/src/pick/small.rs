@@ -7,8 +7,9 @@
 //! Tables are small if eight of them fit into one of the target size. Their sizes fall into classes
 //! by powers of eight. Eight or more adjacent tables of a class or lower ones are joined if their sum
 //! is of a higher class, so a byte is rewritten about once per class, and few small tables remain
-//! between larger ones. A join leaves at most one small table, so joins come to an end whatever the
-//! tables contain.
+//! between larger ones. A join usually leaves at most one small table. Tables may end earlier than at
+//! their size, for example for lack of memory. After a join that left as many tables as before, the
+//! caller halves [`PickContext::join_bytes_max`], so joins come to an end whatever the tables contain.
 //!
 //! Tables with expiring values are left alone, because they are dropped unread when all of their
 //! values have expired.
@@ -36,7 +37,7 @@ pub(super) fn pick(input: &PickContext<'_>) -> Option<Compaction> {
     if triggers == &[Trigger::from(Manual)] {
         return None;
     }
-    let largest = class_of(input.design.table_bytes);
+    let largest = class_of(target_bytes(input));
     let runs = || input.shape.level(input.last_level()).runs.iter();
     // Most trees have no small tables, which one look at each table finds.
     if runs().all(|run| smalls(input, run, largest).all(|tables| tables.len() < JOINED_MIN)) {
@@ -69,6 +70,11 @@ pub fn manual_join(input: &PickContext<'_>, range: &KeyRange) -> Option<Compacti
     joins.find(|join| is_free(input, join))
 }
 
+/// The size of the tables that joins should leave.
+fn target_bytes(input: &PickContext<'_>) -> u64 {
+    input.join_bytes_max.map_or(input.design.table_bytes, |most| most.min(input.design.table_bytes))
+}
+
 /// The class of a size: the number of octal digits.
 fn class_of(bytes: u64) -> u32 {
     (u64::BITS - bytes.leading_zeros()).div_ceil(CLASS_BITS)
@@ -82,7 +88,7 @@ fn smalls<'a>(
     class: u32,
 ) -> impl Iterator<Item = &'a [Arc<TableInfo>]> + 'a {
     let is_small = move |table: &TableInfo| {
-        table.size_bytes < input.design.table_bytes >> CLASS_BITS
+        table.size_bytes < target_bytes(input) >> CLASS_BITS
             && class_of(table.size_bytes) <= class
             && table.expiry.is_none()
     };
@@ -103,7 +109,7 @@ fn joins<'a>(
         let mut bytes = 0;
         let fits = rest.iter().take(JOINED_MAX).take_while(|table| {
             bytes += table.size_bytes;
-            bytes <= input.design.table_bytes
+            bytes <= target_bytes(input)
         });
         let (joined, others) = rest.split_at_checked(fits.count())?;
         rest = others;

@@ -50,6 +50,7 @@ impl TestTree {
             oldest_snapshot: self.oldest_snapshot,
             oldest_snapshot_micros: None,
             delete_persistence_micros: self.delete_persistence_micros,
+            join_bytes_max: None,
         }
     }
 

@@ -249,6 +249,7 @@ impl Compactor {
             tree.dead().clear();
         }
         tree.note_damaged_values(&outcome.damaged);
+        tree.jobs().note_join(compaction, tables.len());
         let cpu = CompactionCpu { planning, merging, installing: laps.lap() };
         self.count(compaction, &outcome, start.elapsed(), cpu);
         Ok(record)

@@ -36,6 +36,7 @@ pub(super) struct PickInputs {
     oldest_snapshot: Option<SeqNo>,
     oldest_snapshot_micros: Option<u64>,
     delete_persistence_micros: Option<u64>,
+    join_bytes_max: Option<u64>,
 }
 
 impl PickInputs {
@@ -55,6 +56,7 @@ impl PickInputs {
             oldest_snapshot: self.oldest_snapshot,
             oldest_snapshot_micros: self.oldest_snapshot_micros,
             delete_persistence_micros: self.delete_persistence_micros,
+            join_bytes_max: self.join_bytes_max,
         }
     }
 }
@@ -103,6 +105,7 @@ impl Picker {
             oldest_snapshot: self.pipeline.snapshots().first().copied(),
             oldest_snapshot_micros: self.pipeline.snapshot_clock().oldest(),
             delete_persistence_micros: self.context.settings.tombstone_age_micros(),
+            join_bytes_max: jobs.join_bytes_max,
         }
     }
 

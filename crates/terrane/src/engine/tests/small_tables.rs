@@ -1,6 +1,10 @@
 //! Small tables of the last level.
 
+use std::sync::Arc;
+
 use super::open;
+use crate::files::storage::MemoryStorage;
+use crate::{Background, Options};
 
 /// Each ingest left a table for ever, so that each edit, pick and opening cost more than the one before.
 #[test]
@@ -21,4 +25,17 @@ fn ingests_of_single_keys_leave_few_tables() {
     db.compact_range(..).unwrap();
     assert_eq!(tables(), 1);
     assert!((0..KEYS).all(|key| db.get(key.to_be_bytes()).unwrap().unwrap() == "value"));
+}
+
+/// With little memory, tables end before they have the size of the design. They counted as small for
+/// ever, and a compaction on request joined them again and again without an end.
+#[test]
+fn tables_that_end_early_for_lack_of_memory_are_not_joined_for_ever() {
+    let storage = Arc::new(MemoryStorage::new(1));
+    let options = Options::new().storage(storage).background(Background::Inline);
+    let db = options.memory_budget(8 << 20).open("db").unwrap();
+    (0..40_000u32).for_each(|key| db.put(key.to_be_bytes(), [7; 20]).unwrap());
+    db.compact_range(..).unwrap();
+    assert!(db.tree().shape.table_count() > 2, "{:?}", db.tree().shape);
+    assert!(db.stats().joins < 10, "{} joins", db.stats().joins);
 }

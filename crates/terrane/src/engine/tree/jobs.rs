@@ -46,6 +46,8 @@ pub(crate) struct TreeJobs {
     pub(crate) droppable: DroppableTables,
     /// Which deletes are currently late, and were reported by an event.
     pub(crate) late_deletes: LateDeletes,
+    /// The most bytes that a join of small tables takes; see [`Self::note_join`].
+    pub(crate) join_bytes_max: Option<u64>,
 }
 
 /// Which deletes of a tree are not persistent in time.
@@ -61,6 +63,15 @@ impl TreeJobs {
     /// Registers a compaction that was picked.
     pub(crate) fn begin(&mut self, id: JobId, compaction: &Arc<Compaction>) {
         self.compactions.push(RunningCompaction { id, compaction: Arc::clone(compaction) });
+    }
+
+    /// Notes that a compaction left `tables` tables. If it was a join, and its output was cut into as many
+    /// tables as before, it would be repeated for ever, so the next joins take at most half as much.
+    pub(crate) fn note_join(&mut self, compaction: &Compaction, tables: usize) {
+        let is_futile = tables >= compaction.tables().count();
+        if matches!(compaction.reason, Reason::Join { .. }) && is_futile {
+            self.join_bytes_max = Some(compaction.input_bytes() / 2);
+        }
     }
 
     /// Removes a compaction that has ended.
