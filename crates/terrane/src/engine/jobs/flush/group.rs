@@ -165,6 +165,9 @@ impl Flusher {
     /// Makes written tables durable and adds them to their trees, by one edit. A flush fails alone
     /// if its tree was dropped.
     fn finish(&self, mut flushes: Vec<WrittenFlush<'_>>) -> Result<Vec<Result<FlushResult>>> {
+        if flushes.is_empty() {
+            return Ok(Vec::new());
+        }
         let written = flushes.iter_mut().filter_map(|flush| flush.written.as_mut());
         let durable = self.make_durable(written.map(|(_, written)| written));
         let installed = durable.and_then(|()| self.install(&flushes));
