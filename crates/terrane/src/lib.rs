@@ -107,7 +107,8 @@ pub use files::storage;
 pub use files::table::CacheWarming;
 pub use files::value::{Key, Value};
 pub use options::{
-    Background, KeepChanges, LogMode, OpenMode, OptionInfo, Options, ReadMode, WriteMode, WritePath,
+    Background, KeepChanges, LogMode, OpenMode, OptionInfo, Options, ReadMode, WriteMode,
+    WritePath, memory_limit,
 };
 pub use terrane_policy::Design;
 

@@ -46,6 +46,7 @@ pub(crate) use components::Components;
 pub use declare::OptionInfo;
 use declare::options;
 pub use keep_changes::KeepChanges;
+pub use memory_limit::memory_limit;
 pub(crate) use memory_limit::{MemoryLimit, smallest_limit};
 pub(crate) use requested_design::{IfOther, RequestedDesign};
 pub(crate) use values::LogDir;

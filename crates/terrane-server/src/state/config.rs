@@ -145,7 +145,8 @@ pub struct Limits {
     /// The bytes of replies that wait for a client to read them.
     pub output_bytes: usize,
     /// The bytes of the buffers of all connections: incomplete requests, queued commands of
-    /// transactions, and replies that wait.
+    /// transactions, and replies that wait. By default a quarter of the memory of the process, at most 1 GiB; see
+    /// [`terrane::memory_limit`].
     pub buffer_bytes: usize,
     /// The time after which a connection without requests is closed; `None` for never.
     pub idle: Option<Duration>,
@@ -153,6 +154,17 @@ pub struct Limits {
     pub slow_client: Duration,
     /// The time in which a client has to finish the TLS handshake.
     pub tls_handshake: Duration,
+}
+
+/// The largest and the smallest default of [`Limits::buffer_bytes`].
+const BUFFER_BYTES_MAX: u64 = 1 << 30;
+const BUFFER_BYTES_MIN: u64 = 1 << 20;
+
+/// Returns the default of [`Limits::buffer_bytes`] for a process with this limit on its memory. The engine
+/// takes half of the limit by default, and threads, code and the page cache need the rest.
+fn buffers_within(memory_limit: Option<u64>) -> usize {
+    let quarter = memory_limit.map_or(BUFFER_BYTES_MAX, |bytes| bytes / 4);
+    quarter.clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX) as usize
 }
 
 impl Default for Limits {
@@ -163,7 +175,7 @@ impl Default for Limits {
             bulk_bytes: 128 << 20,
             arguments: 1 << 20,
             output_bytes: 256 << 20,
-            buffer_bytes: 1 << 30,
+            buffer_bytes: buffers_within(terrane::memory_limit()),
             idle: None,
             slow_client: Duration::from_secs(60),
             tls_handshake: Duration::from_secs(10),
@@ -189,5 +201,18 @@ impl Limits {
             bulk_bytes: bulk_bytes.min(16 << 10),
             request_bytes: request_bytes.min(64 << 10),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_take_a_quarter_of_the_memory_and_at_most_1_gib() {
+        assert_eq!(buffers_within(None), 1 << 30);
+        assert_eq!(buffers_within(Some(24 << 30)), 1 << 30);
+        assert_eq!(buffers_within(Some(256 << 20)), 64 << 20);
+        assert_eq!(buffers_within(Some(0)), 1 << 20);
     }
 }

@@ -39,10 +39,21 @@ pub(crate) fn smallest_limit() -> Option<MemoryLimit> {
     limits.min_by_key(|limit| limit.bytes)
 }
 
+/// Returns the bytes of memory that the operating system allows this process: the smallest of the memory of
+/// the machine, the limits of the control groups above the process (Linux), `RLIMIT_AS` and `RLIMIT_DATA`.
+/// `None` if it reports none of them.
+///
+/// The default of [`Options::memory_budget`](crate::Options::memory_budget) is half of it, at most 512 MiB. A
+/// program can divide the other half among its own buffers.
+#[must_use]
+pub fn memory_limit() -> Option<u64> {
+    smallest_limit().map(|limit| limit.bytes)
+}
+
 /// Returns the default of `memory_budget`: half of the smallest limit, which leaves the other half to the
 /// application and to the page cache, but at most [`DEFAULT_BUDGET_MAX`].
 pub(super) fn default_budget() -> u64 {
-    budget_within(smallest_limit().map(|limit| limit.bytes))
+    budget_within(memory_limit())
 }
 
 /// Returns the default for a process with this limit, in whole MiB.

@@ -91,10 +91,10 @@ pub(crate) struct ServeArguments {
           value_parser = bytes_in::<usize>(64 << 10..=1 << 40))]
     max_output: usize,
 
-    /// The buffers of all connections
-    #[arg(long, value_name = "BYTES", default_value = "1GiB", help_heading = LIMITS,
+    /// The buffers of all connections [default: a quarter of the memory of the process, at most 1GiB]
+    #[arg(long, value_name = "BYTES", help_heading = LIMITS,
           value_parser = bytes_in::<usize>(1 << 20..=1 << 40))]
-    max_buffers: usize,
+    max_buffers: Option<usize>,
 
     /// Close connections without requests for this time [default: never]
     #[arg(long, value_name = "TIME", help_heading = LIMITS, value_parser = some_time)]
@@ -146,7 +146,7 @@ impl ServeArguments {
                 bulk_bytes: self.max_argument,
                 arguments: self.max_arguments,
                 output_bytes: self.max_output,
-                buffer_bytes: self.max_buffers,
+                buffer_bytes: self.max_buffers.unwrap_or(Limits::default().buffer_bytes),
                 idle: self.idle_timeout,
                 slow_client: self.slow_client_timeout,
                 tls_handshake: self.tls.handshake_timeout(),
