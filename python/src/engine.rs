@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use terrane::{Db, Isolation, Maintenance, OpenMode, Options, TransactionOptions};
+use terrane::{Db, Error, Isolation, Maintenance, OpenMode, Options, TransactionOptions};
 
 use crate::changes::Changes;
 use crate::convert;
@@ -50,8 +50,8 @@ fn options_of(texts: &Texts) -> PyResult<Options> {
 
 #[pymethods]
 impl Engine {
-    /// Opens a database. `mode` is `r` for reading, `w` for an existing one, `c` to create a missing one, or
-    /// `x` for a new one.
+    /// Opens a database. `mode` is `r` for reading, `w` for an existing one, `c` to create a missing one, `n` to
+    /// replace an existing one with an empty one, or `x` for a new one.
     #[new]
     #[pyo3(signature = (path, mode, options, if_new, design = None, change_design = false, among_other_files = false))]
     fn open(
@@ -75,6 +75,13 @@ impl Engine {
         }
         if let Some(DesignArgument(design)) = design {
             set = if change_design { set.design_or_change(design) } else { set.design(design) };
+        }
+        // Options that are not valid leave the existing database as it is.
+        if mode == "n" {
+            match py.detach(|| set.destroy(&path)) {
+                Ok(()) | Err(Error::NoDatabase { .. }) => {}
+                Err(error) => return Err(errors::from_engine(error)),
+            }
         }
         let is_read = mode == "r";
         let opened =

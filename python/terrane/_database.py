@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _terrane
 from ._keyspace import Keyspace
-from ._terrane import Design, InvalidError, NotFoundError
+from ._terrane import Design, InvalidError
 from ._views import Change, ChangeBatch, Stats
 
 if TYPE_CHECKING:
@@ -75,9 +75,6 @@ def open(
     _check_names(options, ("mode", "design", "change_design", "if_new", "among_other_files"))
     _check_names(if_new or {}, ())
     path = os.fsdecode(path)
-    if mode == "n":
-        with contextlib.suppress(NotFoundError):
-            _terrane.destroy(path)
     engine = _terrane.Engine(
         path,
         mode,

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 import terrane
+
+
+# A shell starts background commands with SIGINT ignored, and Python then raises no KeyboardInterrupt. The tests that
+# interrupt endless calls would hang.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

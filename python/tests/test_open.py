@@ -58,11 +58,17 @@ def test_options_are_those_of_the_engine(path: pathlib.Path) -> None:
             terrane.open(path, "n", **given)
     with pytest.raises(terrane.InvalidError, match="no option 'xyz'; terrane.options"):
         terrane.open(path, "n", xyz=1)
-    # A misspelt name replaces no database.
+    for value in ({"durability": "maybe"}, {"memory_budget": "-1"}, {"if_new": {"read_mode": "?"}}, {"design": "x"}):
+        with pytest.raises(terrane.InvalidError):
+            terrane.open(path, "n", **value)
+    # Options that are not valid replace no database.
     with terrane.open(path) as db:
         assert db.durability == "sync"
     with pytest.raises(ValueError, match="durability"):
         terrane.open(path, durability="maybe")
+    # The package is built without a C compiler.
+    with pytest.raises(terrane.InvalidError, match="feature `zstd`"):
+        terrane.open(path.with_name("zstd"), design="leveling; compression=zstd")
     assert {"design", "durability", "memory_budget"} <= {option.name for option in terrane.options()}
 
 
