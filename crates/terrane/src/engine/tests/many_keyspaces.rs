@@ -87,6 +87,27 @@ fn very_many_small_memtables_are_flushed_within_the_memory_budget() {
     assert!(all.iter().all(|keyspace| keyspace.get("key").unwrap().is_some()));
 }
 
+/// Memtables whose entries take less than 256 KiB but whose memory takes more counted neither as small nor as large,
+/// so that nothing flushed them.
+#[test]
+fn many_memtables_of_medium_size_are_flushed_within_the_memory_budget() {
+    for memtable in ["btree", "skiplist", "hash-skiplist(prefix=4, buckets=20000)"] {
+        let design = format!("balanced; memtable={memtable}").parse().unwrap();
+        let db = options().memory_budget(16 << 20).design(design).open("db").unwrap();
+        let (share, mut most) = (db.default_keyspace().handle.engine.context.memory_plan, 0);
+        for number in 0..60 {
+            let keyspace = KeyspaceOptions::new().design(db.design());
+            let keyspace = db.keyspace(&format!("keyspace {number}"), keyspace).unwrap();
+            for key in 0..44 {
+                keyspace.put(format!("key {key}"), [7; 4000]).unwrap();
+                most = db.stats().memory.memtable_bytes.max(most);
+            }
+        }
+        let share = share.memtable_bytes as u64;
+        assert!(most < share / 4 * 5, "{memtable}: {most} of {share} bytes");
+    }
+}
+
 /// A keyspace that was dropped stayed registered, and nothing would ever remove it.
 #[test]
 fn a_dropped_keyspace_is_not_visited() {

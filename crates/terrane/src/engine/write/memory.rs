@@ -1,5 +1,6 @@
 //! Keeps memtables within their share of the memory budget, and the log within its limit.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use terrane_policy::Admission;
@@ -71,19 +72,19 @@ impl Writer {
         state.note_measured(trees.len());
         let most = self.context.memtables.active_bytes_max();
         let large_from = MEASURE_EVERY_BYTES.min(most / 8);
-        let (mut total, mut largest): (usize, Option<(usize, &Arc<Tree>)>) = (0, None);
+        let (mut total, mut large) = (0, Vec::new());
         let (mut small, mut small_bytes) = (Vec::new(), 0);
         for tree in &trees {
             let tree_state = tree.state();
             let memtable = &tree_state.active.memtable;
             let (active, bytes) = (memtable.filled_bytes(), memtable.memory().total_bytes());
-            total += active;
-            if matches!(tree_state.admission, Admission::Stop(_)) {
+            total += bytes;
+            if matches!(tree_state.admission, Admission::Stop(_)) || active == 0 {
                 continue;
             }
-            if active > large_from {
-                largest = largest.filter(|(bytes, _)| *bytes >= active).or(Some((active, tree)));
-            } else if active > 0 && bytes <= large_from {
+            if bytes > large_from {
+                large.push((bytes, tree));
+            } else {
                 small_bytes += bytes;
                 small.push((tree_state.active.begins, tree, bytes));
             }
@@ -92,8 +93,8 @@ impl Writer {
         if self.catalog.trees().len() > 1 {
             if small_bytes > most {
                 self.rotate_small(state, small, small_bytes - most / 2);
-            } else if let Some((_, tree)) = largest.filter(|_| total > most) {
-                self.pipeline.rotate(state, tree, FlushReason::Memory);
+            } else if total > most {
+                self.rotate_large(state, large, total - most);
             }
         }
         self.shorten_log(state, &trees);
@@ -110,6 +111,24 @@ impl Writer {
         small.sort_unstable_by_key(|(begins, tree, _)| (*begins, tree.id));
         let mut left = bytes;
         for (_, tree, bytes) in small.into_iter().take(SMALL_ROTATED_MAX) {
+            if left == 0 {
+                break;
+            }
+            self.pipeline.rotate(state, tree, FlushReason::Memory);
+            left = left.saturating_sub(bytes);
+        }
+    }
+
+    /// Flushes the largest memtables until `bytes` bytes are freed.
+    fn rotate_large(
+        &self,
+        state: &mut PipelineState,
+        mut large: Vec<(usize, &Arc<Tree>)>,
+        bytes: usize,
+    ) {
+        large.sort_unstable_by_key(|(bytes, tree)| (Reverse(*bytes), tree.id));
+        let mut left = bytes;
+        for (bytes, tree) in large {
             if left == 0 {
                 break;
             }
