@@ -65,8 +65,6 @@ impl PickInputs {
 pub(super) struct ListedTree {
     pub(super) tree: Arc<Tree>,
     registration: Registration,
-    /// True if a snapshot existed, whose release may make a compaction due.
-    has_snapshots: bool,
 }
 
 /// Finds the jobs of trees.
@@ -112,13 +110,10 @@ impl Picker {
     /// Returns the trees of a set.
     pub(super) fn trees_of(&self, set: &TreeSet) -> Vec<ListedTree> {
         let listed = set.list();
-        // Determined before a compaction is looked for: a snapshot that is released meanwhile may be
-        // the reason why none is found.
-        let has_snapshots = !self.pipeline.snapshots().is_empty();
         let trees = self.catalog.trees();
         let found = listed.into_iter().filter_map(|(id, registration)| {
             let tree = Arc::clone(trees.get(&id)?);
-            Some(ListedTree { tree, registration, has_snapshots })
+            Some(ListedTree { tree, registration })
         });
         found.collect()
     }
@@ -126,8 +121,8 @@ impl Picker {
     /// Removes a tree that needs no compaction from the trees that are looked at, unless something
     /// other than a new state of the tree may make a compaction due: the time, reads, the end of a
     /// job, or the release of a snapshot.
-    pub(super) fn note_no_compaction(&self, jobs: &TreeJobs, listed: &ListedTree) {
-        let ListedTree { tree, registration, has_snapshots } = listed;
+    fn note_no_compaction(&self, jobs: &TreeJobs, listed: &ListedTree, inputs: &PickInputs) {
+        let ListedTree { tree, registration } = listed;
         let strategy = &tree.design().strategy;
         let may_become_due = strategy.looks_at_time()
             || strategy.looks_at_accesses()
@@ -136,10 +131,26 @@ impl Picker {
             || !jobs.ingesting.is_empty()
             || !jobs.unreadable.is_empty()
             || !jobs.damaged_values.is_empty()
-            || *has_snapshots;
+            || inputs.oldest_snapshot.is_some();
         if !may_become_due {
             self.context.attention.compactions.remove_if_unchanged(tree.id, *registration);
         }
+    }
+
+    /// Returns the compaction that a registered tree needs next, among those that can run now.
+    pub(super) fn listed_compaction(
+        &self,
+        listed: &ListedTree,
+        jobs: &TreeJobs,
+    ) -> Option<Compaction> {
+        let (state, design) = (listed.tree.state(), listed.tree.design());
+        let inputs = self.pick_inputs(&state.version, jobs, &design);
+        let shape = jobs.collectable(state.version.shape());
+        let found = pick(&inputs.context(&shape, &design, &jobs.cursors));
+        if found.is_none() {
+            self.note_no_compaction(jobs, listed, &inputs);
+        }
+        found
     }
 
     /// Returns the compaction that a tree needs next, among those that can run now.
@@ -199,10 +210,7 @@ impl Picker {
         let listed = self.trees_of(&self.context.attention.compactions).into_iter();
         let due = listed.filter_map(|listed| {
             let jobs = listed.tree.jobs();
-            let Some(compaction) = self.next_compaction(&listed.tree, &jobs) else {
-                self.note_no_compaction(&jobs, &listed);
-                return None;
-            };
+            let compaction = self.listed_compaction(&listed, &jobs)?;
             let merge = self.scheduler_view(&listed.tree, &jobs, &compaction);
             Some((Arc::clone(&listed.tree), merge))
         });
@@ -355,3 +363,6 @@ fn is_free(jobs: &TreeJobs, id: TableId) -> bool {
         && !jobs.unreadable.contains_key(&id)
         && !jobs.running().any(|job| job.takes(id))
 }
+
+#[cfg(test)]
+mod tests;

@@ -281,11 +281,10 @@ impl Jobs {
                 let tree = &listed.tree;
                 let jobs = tree.jobs_with_covered();
                 if !self.picker.is_quiet(tree, &jobs)
-                    || self.picker.next_compaction(tree, &jobs).is_some()
+                    || self.picker.listed_compaction(&listed, &jobs).is_some()
                 {
                     return Ok(false);
                 }
-                self.picker.note_no_compaction(&jobs, &listed);
                 let wanted = self.picker.wanted_compaction(tree, &jobs);
                 damage = damage.or_else(|| jobs.damage_to(&wanted?));
             }
