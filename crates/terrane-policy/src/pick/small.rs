@@ -61,9 +61,9 @@ pub fn manual_join(input: &PickContext<'_>, range: &KeyRange) -> Option<Compacti
     let mut joins = runs.flat_map(|run| {
         let smalls = smalls(input, run, u32::MAX);
         smalls.flat_map(move |tables| {
-            let begin = tables.partition_point(|table| !table.range.overlaps(range));
+            let begin = tables.iter().take_while(|table| !table.range.overlaps(range)).count();
             let tables = tables.get(begin..).unwrap_or_default();
-            let end = tables.partition_point(|table| table.range.overlaps(range));
+            let end = tables.iter().take_while(|table| table.range.overlaps(range)).count();
             joins(input, run, tables.get(..end).unwrap_or_default())
         })
     });

@@ -27,6 +27,18 @@ fn ingests_of_single_keys_leave_few_tables() {
     assert!((0..KEYS).all(|key| db.get(key.to_be_bytes()).unwrap().unwrap() == "value"));
 }
 
+/// A binary search looked for the tables of the range, and passed over those at the beginning.
+#[test]
+fn a_request_joins_the_first_tables_of_a_level() {
+    let db = open();
+    for key in 0..7u32 {
+        db.ingest([(key.to_be_bytes(), "value")]).unwrap();
+    }
+    assert_eq!(db.tree().shape.table_count(), 7);
+    db.compact_range(..3u32.to_be_bytes()).unwrap();
+    assert_eq!(db.tree().shape.table_count(), 5);
+}
+
 /// With little memory, tables end before they have the size of the design. They counted as small for
 /// ever, and a compaction on request joined them again and again without an end.
 #[test]
