@@ -9,6 +9,7 @@ use terrane_policy::flodb::FlushTarget;
 use terrane_policy::{Design, MemtableKind};
 
 use super::Catalog;
+use super::stall_events::report_dropped;
 use crate::base::error::{Error, OtherDesign, Result};
 use crate::base::event::{Event, PredictedChange};
 use crate::base::expiry::micros_of;
@@ -153,6 +154,7 @@ impl Catalog {
             state
         });
         self.release_log();
+        report_dropped(self, &tree);
         self.notify_stalled_writers();
         Ok(true)
     }

@@ -13,7 +13,7 @@ impl Catalog {
     /// locks, because a listener may write.
     pub(crate) fn report_stalled(&self, tree: &Tree, effect: StallEffect, pressure: &Pressure) {
         let mut reported = tree.reported_stall();
-        if is_stall(&reported, effect, pressure) {
+        if is_stall(&reported, effect, pressure) || tree.is_dropped() {
             return;
         }
         let now = self.context.clock.now_micros();
@@ -55,12 +55,8 @@ impl Catalog {
                 pressure_of(&admission).is_none_or(|pressure| pressure.cause != stall.cause)
             };
             let Some(stall) = reported.take_if(is_over) else { continue };
-            self.stalls_reported.fetch_sub(1, Ordering::Relaxed);
             drop(reported);
-            let now = self.context.clock.now_micros();
-            let lasted_micros = now.saturating_sub(stall.since_micros);
-            let WriteStall { keyspace, cause, .. } = stall;
-            self.context.events.emit(Event::WritesResumed { keyspace, cause, lasted_micros });
+            end_stall(self, stall);
         }
     }
 
@@ -72,3 +68,22 @@ impl Catalog {
         self.pipeline.notify_space();
     }
 }
+
+/// Ends the reported stall of a tree that was marked as dropped. Must be called without locks.
+pub(super) fn report_dropped(catalog: &Catalog, tree: &Tree) {
+    let reported = tree.reported_stall().take();
+    if let Some(stall) = reported {
+        end_stall(catalog, stall);
+    }
+}
+
+fn end_stall(catalog: &Catalog, stall: WriteStall) {
+    catalog.stalls_reported.fetch_sub(1, Ordering::Relaxed);
+    let now = catalog.context.clock.now_micros();
+    let lasted_micros = now.saturating_sub(stall.since_micros);
+    let WriteStall { keyspace, cause, .. } = stall;
+    catalog.context.events.emit(Event::WritesResumed { keyspace, cause, lasted_micros });
+}
+
+#[cfg(test)]
+mod tests;
