@@ -17,12 +17,9 @@ pub(crate) fn run() -> StepResult {
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
     println!("==> house: cargo xtask house");
     house::run(Mode::Check)?;
-    let mut features = "terrane/async,terrane/micro,terrane/serde,terrane/tracing".to_owned();
     let has_c_compiler = has_c_compiler();
-    if has_c_compiler {
-        features += ",terrane/zstd,terrane-cli/tls";
-    }
-    let clippy = ["clippy", "--workspace", "--all-targets", "--features", &features];
+    let features = features(has_c_compiler);
+    let clippy = ["clippy", "--workspace", "--all-targets", "--features", features];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
     let checks = Beside::start("checks", yielding_checks()?)?;
     let tests = test(has_c_compiler);
@@ -39,14 +36,18 @@ pub(crate) fn checks() -> StepResult {
     crate::platforms::check()?;
     crate::checkers::loom()?;
     crate::package::check()?;
-    if has_c_compiler() {
-        // Without optimisation these tests build in a fraction of the time.
-        let arguments = ["test", "--profile", "dev", "--package", "terrane", "--features", "zstd"];
-        step("feature zstd", cargo(arguments).args(["--test", "zstd"]))?;
-    }
-    let doc = ["doc", "--workspace", "--no-deps"];
-    let doc = doc.into_iter().chain(["--features", "terrane/async,terrane/serde,terrane/tracing"]);
+    let doc = ["doc", "--workspace", "--no-deps", "--features", features(has_c_compiler())];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+/// Returns the features of the lints and of the documentation, which share the dependencies that are checked
+/// with the same features.
+fn features(has_c_compiler: bool) -> &'static str {
+    if has_c_compiler {
+        "terrane/async,terrane/micro,terrane/serde,terrane/tracing,terrane-tests/zstd,terrane-cli/tls"
+    } else {
+        "terrane/async,terrane/micro,terrane/serde,terrane/tracing"
+    }
 }
 
 /// Returns the command that runs `checks` with the lowest priority. Tests that yield in loops would otherwise give
@@ -71,8 +72,8 @@ pub(crate) fn compare() -> StepResult {
     step("clippy of compare", &mut command)
 }
 
-/// Checks the workspace with the oldest supported toolchain. Without that toolchain, only
-/// `clippy::incompatible_msrv` finds uses of a newer standard library.
+/// Checks the crates that programs depend on with the oldest supported toolchain; a release checks the workspace.
+/// In our own code, `clippy::incompatible_msrv` also finds uses of a newer standard library.
 fn minimum_rust() -> StepResult {
     if !has_minimum_rust() {
         println!(
@@ -81,7 +82,9 @@ fn minimum_rust() -> StepResult {
         );
         return Ok(());
     }
-    let mut command = toolchain_cargo(MINIMUM_RUST, ".", ["check", "--workspace"]);
+    let crates =
+        ["--package", "terrane", "--package", "terrane-server", "--package", "terrane-backup"];
+    let mut command = toolchain_cargo(MINIMUM_RUST, ".", ["check"].into_iter().chain(crates));
     command.env("CARGO_TARGET_DIR", root().join("target/minimum-rust"));
     step("minimum Rust", &mut command)
 }
@@ -96,9 +99,9 @@ fn has_minimum_rust() -> bool {
     runs() || (Command::new("rustup").args(install).output().is_ok() && runs())
 }
 
-/// Runs the tests. The features that need a C compiler are tested if one is installed; the step for the
-/// minimum Rust checks the build without them. The tests of `tls` belong to the server, so they run with
-/// the workspace, and the client tests get a command with TLS.
+/// Runs the tests. The features that need a C compiler are tested with the workspace if one is installed, which
+/// takes less than another build; the step for the minimum Rust checks the build without them. The client tests get
+/// a command with both.
 fn test(has_c_compiler: bool) -> StepResult {
     let mut workspace = cargo(["test", "--workspace"]);
     if !has_c_compiler {
@@ -106,7 +109,7 @@ fn test(has_c_compiler: bool) -> StepResult {
         println!("==> features tls, zstd SKIPPED: no C compiler found; install one, or set CC");
         return Ok(());
     }
-    step("test", workspace.args(["--features", "terrane-cli/tls"]))
+    step("test", workspace.args(["--features", "terrane-tests/zstd,terrane-cli/tls"]))
 }
 
 /// Returns true if a C compiler is installed, which the features `zstd` and `tls` need. All other steps

@@ -2,14 +2,15 @@
 //! all interleavings of the writer threads and all values that their atomic loads may return:
 //! `cargo xtask loom`.
 //!
-//! The modules under test are compiled into this test. Under `--cfg loom` the ring has two slots,
+//! The modules under test are compiled into this test, and the test is in this package, because the engine and what it
+//! depends on would take a minute to compile under `--cfg loom`. Under `--cfg loom` the ring has two slots,
 //! so three writers reuse a slot.
 #![cfg(loom)]
 #![allow(missing_docs, unreachable_pub, dead_code, clippy::unwrap_used, reason = "tests")]
 
-#[path = "../src/engine/pipeline/commit_queue.rs"]
+#[path = "../../terrane/src/engine/pipeline/commit_queue.rs"]
 mod commit;
-#[path = "../src/engine/pipeline/reservations.rs"]
+#[path = "../../terrane/src/engine/pipeline/reservations.rs"]
 mod reservations;
 
 /// The types that the modules under test import from the crate.
