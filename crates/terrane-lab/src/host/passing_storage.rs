@@ -62,6 +62,10 @@ impl Storage for PassingStorage {
         Ok(())
     }
 
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        DiskStorage.free_bytes(dir)
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         DiskStorage.lock(path)
     }

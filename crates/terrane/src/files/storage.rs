@@ -146,6 +146,17 @@ pub trait Storage: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
+    /// Returns how many bytes new files in a directory can take on their file system. `None`, which is the
+    /// default, if that is unknown.
+    ///
+    /// On a full disk, a database begins a flush or a compaction only if its output has space, so that the
+    /// attempt takes no space from deletes. If the space is unknown, it tries. A quota need not count. A
+    /// storage that wraps another one should forward the call.
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        let _ = dir;
+        None
+    }
+
     /// Takes an exclusive lock, which is released when the value is dropped or the process dies.
     /// Creates the file if it does not exist, and keeps it when the lock is released. If another
     /// process holds the lock, the error is [`io::ErrorKind::WouldBlock`] and its text names the

@@ -75,6 +75,10 @@ impl Storage for DiskStorage {
         system::sync_dir(Place::by_path(dir)).map(drop)
     }
 
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        system::free_bytes(Place::by_path(dir))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         Ok(Box::new(disk_lock::lock(Place::by_path(path))?))
     }

@@ -261,6 +261,10 @@ impl Storage for FaultStorage {
         self.inner.take_unsynced_dirs()
     }
 
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        self.inner.free_bytes(dir)
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         self.inner.lock(path)
     }

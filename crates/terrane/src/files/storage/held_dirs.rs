@@ -109,6 +109,10 @@ impl Storage for HeldDirs {
         refused.collect()
     }
 
+    fn free_bytes(&self, dir: &Path) -> Option<u64> {
+        system::free_bytes(self.place(dir))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         Ok(Box::new(disk_lock::lock(self.place(path))?))
     }
@@ -173,6 +177,8 @@ mod tests {
         storage.create_dir_all(&old.join("x/y")).unwrap();
         storage.sync_dir(&old).unwrap();
         storage.sync_dir(&old.join("x")).unwrap();
+        #[cfg(target_os = "linux")]
+        assert!(storage.free_bytes(&old).is_some());
 
         let mut names: Vec<_> =
             fs::read_dir(&new).unwrap().map(|entry| entry.unwrap().file_name()).collect();

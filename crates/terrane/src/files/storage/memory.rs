@@ -344,6 +344,12 @@ impl Storage for MemoryStorage {
         Ok(())
     }
 
+    /// The rest of the capacity, in every directory.
+    fn free_bytes(&self, _dir: &Path) -> Option<u64> {
+        let state = self.lock_state();
+        Some(state.capacity_bytes?.saturating_sub(state.used_bytes()))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>> {
         let (mut state, path) = (self.lock_state(), normal(path));
         if state.locks.contains(&path) {

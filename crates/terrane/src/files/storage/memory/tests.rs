@@ -199,3 +199,15 @@ fn a_file_is_lost_with_any_of_its_directories() {
         }
     }
 }
+
+#[test]
+fn the_free_space_is_the_rest_of_the_capacity() {
+    let (storage, dir) = (with_dir(), Path::new("db"));
+    assert_eq!(storage.free_bytes(dir), None);
+    storage.set_capacity(Some(100));
+    drop(storage.create_segment(&dir.join("1"), 70).unwrap());
+    assert_eq!(storage.free_bytes(dir), Some(30));
+    assert!(storage.create_segment(&dir.join("2"), 31).is_err());
+    storage.set_capacity(Some(50));
+    assert_eq!(storage.free_bytes(dir), Some(0));
+}

@@ -139,6 +139,26 @@ pub(in super::super) fn len(place: Place<'_>) -> io::Result<u64> {
     Ok(u64::try_from(stat(place, true)?.st_size).unwrap_or(0))
 }
 
+/// Returns how many bytes new files of this process can take on the file system of a directory; `None` if
+/// that is unknown.
+#[cfg(any(target_os = "android", target_os = "freebsd", target_os = "linux"))]
+pub(in super::super) fn free_bytes(dir: Place<'_>) -> Option<u64> {
+    let found = rustix::fs::fstatvfs(open_dir(dir).ok()?).ok()?;
+    // File systems in memory may have no limit, and some in user space do not count.
+    if found.f_blocks == 0 {
+        return None;
+    }
+    let is_root = rustix::process::geteuid().is_root();
+    let blocks = if is_root { found.f_bfree } else { found.f_bavail };
+    Some(blocks.saturating_mul(found.f_frsize))
+}
+
+/// The counts of other systems are unknown, or wrap around on a large volume (macOS).
+#[cfg(not(any(target_os = "android", target_os = "freebsd", target_os = "linux")))]
+pub(in super::super) fn free_bytes(_dir: Place<'_>) -> Option<u64> {
+    None
+}
+
 /// Returns the identity of the file that has this name now.
 pub(in super::super) fn identity(place: Place<'_>) -> io::Result<Identity> {
     Ok(identity_in(&stat(place, false)?))
