@@ -35,10 +35,11 @@ impl LogWriter {
         None
     }
 
-    /// Fails if a full disk has refused a new file recently and there is no free segment.
-    pub(super) fn check_refusal(&self) -> Result<()> {
+    /// Fails if a full disk has recently refused a new file of at most `bytes` bytes, and there is no free
+    /// segment.
+    pub(super) fn check_refusal(&self, bytes: u64) -> Result<()> {
         let refusal = self.refusal.as_ref().filter(|_| self.free_segments.is_empty());
-        refusal.map_or(Ok(()), Refusal::check)
+        refusal.map_or(Ok(()), |refusal| refusal.check(bytes))
     }
 
     /// Sets whether the disk is full: new segments are then short, and none is created in advance or kept
@@ -52,9 +53,9 @@ impl LogWriter {
         self.is_short = is_short;
     }
 
-    /// Notes that a new file could not be created, if the disk was full.
-    pub(super) fn note_refusal(&mut self, error: &Error) {
-        self.refusal = Refusal::of(error).or(self.refusal.take());
+    /// Notes that a new file of `bytes` bytes could not be created, if the disk was full.
+    pub(super) fn note_refusal(&mut self, bytes: u64, error: &Error) {
+        self.refusal = Refusal::of(bytes, error).or(self.refusal.take());
     }
 
     /// Returns a request for a free segment, if one is due. With a free segment, the writer that ends
@@ -65,7 +66,7 @@ impl LogWriter {
         let is_coming = self.is_creating_segment || self.being_cleaned > 0;
         let is_resting = self.is_short
             || self.current.offset < self.creation_retry_at
-            || self.check_refusal().is_err();
+            || self.check_refusal(self.config.segment_bytes).is_err();
         if !self.free_segments.is_empty() || is_coming || is_resting || !is_half_full || !is_usual {
             return None;
         }
@@ -77,7 +78,8 @@ impl LogWriter {
     pub(crate) fn creation_to_end(&mut self, ending: Ending) -> Option<SegmentCreation> {
         let is_there =
             !self.free_segments.is_empty() || self.is_creating_segment || self.being_cleaned > 0;
-        (!is_there && self.check_refusal().is_ok()).then(|| self.want(self.next_len(ending)))
+        let len = self.next_len(ending);
+        (!is_there && self.check_refusal(len).is_ok()).then(|| self.want(len))
     }
 
     /// Returns true if no record is needed, because all are before `needed`, and the log's files take more
@@ -119,7 +121,8 @@ impl LogWriter {
             Err(error) => {
                 // On a full disk every write would otherwise create a file and remove it again.
                 self.creation_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
-                self.note_refusal(&error);
+                // Its length is one that segments usually have, so that the next one would fail as well.
+                self.note_refusal(0, &error);
                 return None;
             }
         };

@@ -65,7 +65,8 @@ impl LogWriter {
     #[cold]
     pub(super) fn next_segment(&mut self, room: u64, ending: Ending) -> Result<()> {
         let needed = HEADER_BYTES + room;
-        self.check_refusal()?;
+        let len = self.next_len(ending).max(needed);
+        self.check_refusal(len)?;
         // Another process that took the directory may use a file of the same name.
         if let Some(lock) = &self.environment.lock {
             lock.check()?;
@@ -75,9 +76,8 @@ impl LogWriter {
         let (free, segment) = match self.take_free_segment(needed) {
             Some(free) => free,
             None => {
-                let len = self.next_len(ending).max(needed);
                 let created = create_file(&self.environment, self.next_file, len);
-                let (path, segment) = created.inspect_err(|error| self.note_refusal(error))?;
+                let (path, segment) = created.inspect_err(|error| self.note_refusal(len, error))?;
                 self.next_file += 1;
                 (FreeSegment { path, is_new: true }, segment)
             }

@@ -12,19 +12,22 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// A new file that a full disk refused.
 #[derive(Debug)]
 pub(super) struct Refusal {
+    /// The length of the file. A shorter one may have space.
+    bytes: u64,
     error: Error,
     retry_at: Instant,
 }
 
 impl Refusal {
-    /// Returns the refusal of a new file; `None` if the disk was not full.
-    pub(super) fn of(error: &Error) -> Option<Self> {
+    /// Returns the refusal of a new file of `bytes` bytes; `None` if the disk was not full.
+    pub(super) fn of(bytes: u64, error: &Error) -> Option<Self> {
         let is_full = matches!(error, Error::DiskFull(_));
-        is_full.then(|| Self { error: error.clone(), retry_at: Instant::now() + PAUSE })
+        is_full.then(|| Self { bytes, error: error.clone(), retry_at: Instant::now() + PAUSE })
     }
 
-    /// Fails until the disk may be asked again.
-    pub(super) fn check(&self) -> Result<()> {
-        if Instant::now() < self.retry_at { Err(self.error.clone()) } else { Ok(()) }
+    /// Fails for a file of `bytes` bytes until the disk may be asked again.
+    pub(super) fn check(&self, bytes: u64) -> Result<()> {
+        let is_refused = bytes >= self.bytes && Instant::now() < self.retry_at;
+        if is_refused { Err(self.error.clone()) } else { Ok(()) }
     }
 }
