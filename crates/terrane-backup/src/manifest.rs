@@ -211,8 +211,16 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// The files of an open database or of an unfinished restore, which no backup has.
-pub(crate) const NOT_COPIED: &[&str] =
-    &["LOCK", "READERS", "RESERVE", "RESERVE.manifest", "CHECKPOINT", "RESTORE", HISTORY];
+pub(crate) const NOT_COPIED: &[&str] = &[
+    "LOCK",
+    "READERS",
+    "RESERVE",
+    "RESERVE.manifest",
+    "RESERVE.new",
+    "CHECKPOINT",
+    "RESTORE",
+    HISTORY,
+];
 
 /// The file in a restored database that states its [`Origin`].
 pub(crate) const HISTORY: &str = "HISTORY";

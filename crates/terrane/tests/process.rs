@@ -50,6 +50,7 @@ fn the_process() {
         }
         "no maps" => write_without_address_space(&dir),
         "small files" => write_small_files(&dir),
+        "smaller than the reserve" => write_files_smaller_than_the_reserve(&dir),
         case => panic!("no case '{case}'"),
     }
 }
@@ -217,6 +218,26 @@ fn write_small_files(dir: &Path) {
     db.flush().unwrap();
 }
 
+/// The limit is smaller than the disk reserve should be.
+fn write_files_smaller_than_the_reserve(dir: &Path) {
+    const LIMIT: u64 = 64 << 10;
+    setrlimit(Resource::Fsize, Rlimit { current: Some(LIMIT), maximum: None }).unwrap();
+    let design = "balanced; buffer=32KiB; table=32KiB; compression=none";
+    let options = Options::new().log_segment_bytes(LIMIT).design(design.parse().unwrap());
+    let put = |db: &Db| (0..200u64).try_for_each(|n| db.put(n.to_be_bytes(), [n as u8; 1000]));
+    for _ in 0..2 {
+        let db = options.clone().open(dir).unwrap();
+        put(&db).unwrap();
+        let error = db.put("large", [7; LIMIT as usize]).unwrap_err();
+        assert!(error.to_string().contains("ulimit -f"), "{error}");
+        put(&db).unwrap();
+        db.flush().unwrap();
+        put(&db).unwrap();
+        db.close().unwrap();
+    }
+    assert_eq!(std::fs::metadata(dir.join("RESERVE")).unwrap().len(), LIMIT);
+}
+
 /// A writer died of SIGBUS when another program shortened the log.
 #[test]
 fn a_shortened_log_is_an_error() {
@@ -244,6 +265,14 @@ fn other_bus_errors_reach_the_handler_of_the_program() {
 #[test]
 fn a_log_that_cannot_be_mapped_is_written_with_system_calls() {
     let status = run("no maps", &std::env::temp_dir());
+    assert!(status.success(), "{status}");
+}
+
+/// A database that could not have a reserve of the right length, or that had refused one write, accepted
+/// only deletes, although the disk had space.
+#[test]
+fn a_limit_below_the_disk_reserve_refuses_no_write() {
+    let status = run("smaller than the reserve", &std::env::temp_dir());
     assert!(status.success(), "{status}");
 }
 

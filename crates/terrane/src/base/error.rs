@@ -265,6 +265,13 @@ impl Error {
         matches!(self, Self::LockLost { .. } | Self::DirectoryRemoved { .. })
     }
 
+    /// Returns true if a disk or a quota has no space. False for the limit of the process for the size of
+    /// a file, which is [`Error::DiskFull`] as well: no free space makes room for such a file.
+    pub(crate) fn is_out_of_space(&self) -> bool {
+        let kinds = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::DiskFull(failure) if kinds.contains(&failure.source.kind()))
+    }
+
     pub(crate) fn invalid(
         what: &'static str,
         found: impl Into<String>,
@@ -365,6 +372,9 @@ pub(crate) mod tests {
         let full = Error::io("append to", Path::new("x"), io::ErrorKind::StorageFull.into());
         assert!(matches!(full, Error::DiskFull(_)));
         assert_eq!(full.kind(), ErrorKind::Io);
+        assert!(full.is_out_of_space());
+        let too_large = Error::io("append to", Path::new("x"), io::ErrorKind::FileTooLarge.into());
+        assert!(matches!(too_large, Error::DiskFull(_)) && !too_large.is_out_of_space());
         let poisoned = Error::Poisoned(Box::new(full));
         assert_eq!(poisoned.kind(), ErrorKind::Poisoned);
     }

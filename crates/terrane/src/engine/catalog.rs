@@ -38,7 +38,7 @@ use crate::files::table::TableFileId;
 use crate::files::value_pointer::ValueFileName;
 use history::OperationHistory;
 
-pub(crate) use files::{LOCK, discard_table};
+pub(crate) use files::{LOCK, LONG_MANIFEST_BYTES, discard_table};
 pub(crate) use install::{InstallPlan, VersionEdit};
 pub(crate) use keyspaces::{DEFAULT_NAME, check_design, discards};
 pub(crate) use trees::Trees;

@@ -39,7 +39,7 @@ pub(crate) use health::{BackgroundFailure, Health, JobKind};
 pub(crate) use job_memory::{JobGrant, JobMemory};
 pub(crate) use memory_plan::MemoryPlan;
 pub(crate) use memtable_memory::{MemtableMemory, TreeMemtables};
-pub(crate) use reserve::{DiskReserve, MANIFEST_RESERVE, RESERVE, reserve_bytes};
+pub(crate) use reserve::{DiskReserve, FILES as RESERVE_FILES, reserve_bytes};
 pub(crate) use signals::Signals;
 
 /// The environment of an open database: what the parts read, count and report to.
@@ -81,33 +81,34 @@ impl Context {
 
     /// Fills the disk reserve. If the disk has no space for it, the database accepts only deletes.
     pub(crate) fn fill_reserve(&self, bytes: u64) {
-        let is_short = self.reserve.fill(bytes);
-        self.health.set_short(is_short);
+        self.reserve.fill(bytes, &self.health);
     }
 
     /// Releases the disk reserve if `error` is that of a full disk. From now on only deletes are accepted,
-    /// until the reserve can be filled again.
-    pub(crate) fn release_reserve(&self, error: &Error) {
-        if let Error::DiskFull(_) = error {
-            self.reserve.release(error);
-            self.health.set_short(true);
+    /// until the reserve can be filled again. Returns false if it was not filled.
+    pub(crate) fn release_reserve(&self, error: &Error) -> bool {
+        let is_released = self.reserve.release(error, &self.health);
+        if error.is_out_of_space() {
             // A thread may find tables to drop.
             self.signals.wake();
         }
+        is_released
     }
 
     /// Runs an operation on the manifest or the log without which the database could not be opened. If a
     /// full disk refuses it, runs it again with the space of the disk reserve.
     pub(crate) fn with_reserve<T>(&self, mut operation: impl FnMut() -> Result<T>) -> Result<T> {
-        let is_filled = !self.reserve.is_released();
+        // Another thread may release or fill the reserve meanwhile. Either is a reason to try again.
+        let was_filled = !self.reserve.is_released();
         let mut result = operation();
-        if let Err(error @ Error::DiskFull(_)) = &result
-            && is_filled
+        if let Err(error) = &result
+            && error.is_out_of_space()
+            && (self.release_reserve(error) || was_filled)
         {
-            self.release_reserve(error);
             result = operation();
         }
-        if let Err(Error::DiskFull(_)) = &result
+        if let Err(error) = &result
+            && error.is_out_of_space()
             && self.reserve.release_for_manifest()
         {
             result = operation();
@@ -127,13 +128,7 @@ impl Context {
             return Ok(());
         }
         self.health.check_writable()?;
-        match self.reserve.shortage() {
-            Some(error) => Err(error),
-            None => {
-                self.health.set_short(false);
-                Ok(())
-            }
-        }
+        self.reserve.shortage(&self.health).map_or(Ok(()), Err)
     }
 
     /// Returns true if the log has a separate directory.

@@ -128,6 +128,11 @@ impl Manifest {
         self.version
     }
 
+    /// Returns the length of the manifest; `None` while its end is unknown after a failed edit.
+    pub(crate) fn len_bytes(&self) -> Option<u64> {
+        self.store.sizes().map(|(edits, snapshot)| edits + snapshot)
+    }
+
     pub(crate) fn bytes_written(&self) -> u64 {
         self.store.bytes_written()
     }
@@ -176,8 +181,10 @@ impl Manifest {
         }
         self.state = next;
         self.version = version;
-        let (edits, snapshot) = self.store.sizes();
-        if edits > REWRITE_BYTES.max(snapshot.saturating_mul(REWRITE_RATIO)) {
+        let is_long = |(edits, snapshot): (u64, u64)| {
+            edits > REWRITE_BYTES.max(snapshot.saturating_mul(REWRITE_RATIO))
+        };
+        if self.store.sizes().is_some_and(is_long) {
             // The edit is durable. If the rewrite fails, the next commit retries it.
             let _ = self.settle();
         }

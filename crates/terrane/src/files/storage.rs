@@ -49,6 +49,7 @@ pub use disk::DiskStorage;
 pub use fault::{Fault, FaultStorage, Operation};
 pub use memory::{Crash, CrashPoint, MemoryStorage, Survival};
 pub(crate) use opening_readers::OpeningReaders;
+pub(crate) use size_limit::bytes_max as file_bytes_max;
 pub use size_limit::check as check_file_size;
 
 /// How a file is read or appended to.

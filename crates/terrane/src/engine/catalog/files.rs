@@ -26,6 +26,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// How often removals that were postponed for a reader are retried.
 const RETRY_AFTER_READER: Duration = Duration::from_millis(50);
 
+/// A new database gets its disk reserve with its first table, so that it takes no more space than it needs,
+/// unless its keyspaces make its manifest as long as this.
+pub(crate) const LONG_MANIFEST_BYTES: u64 = 256 << 10;
+
 /// Removes a file that nothing needs. If the removal fails or a reader may need the file, the
 /// removal is retried later, at the latest when the database is next opened.
 pub(crate) fn discard_table(environment: &TableEnvironment, path: &Path) {
@@ -98,12 +102,20 @@ impl Catalog {
         Ok(())
     }
 
-    /// Returns the length of the disk reserve that suits the database, whose manifest has
-    /// `manifest_bytes` bytes.
-    pub(crate) fn reserve_bytes(&self, manifest_bytes: u64) -> Result<u64> {
-        let state = self.manifest_state()?;
+    /// Fills the disk reserve, or lengthens it if the database has outgrown it. Does nothing while the
+    /// manifest is shorter than `manifest_bytes_min`.
+    ///
+    /// Called without the lock of the manifest, because a file system may have to write the reserve.
+    pub(crate) fn fill_reserve(&self, manifest_bytes_min: u64) {
+        let guard = self.lock_manifest();
+        let Some(manifest) = &*guard else { return };
+        // After a failed edit the length is unknown. The next call has it.
+        let long_enough = manifest.len_bytes().filter(|bytes| *bytes >= manifest_bytes_min);
+        let Some(manifest_bytes) = long_enough else { return };
+        let table_bytes = manifest.state().table_bytes();
+        drop(guard);
         let segment_bytes = self.context.settings.log_segment_bytes();
-        Ok(reserve_bytes(state.table_bytes(), manifest_bytes, segment_bytes))
+        self.context.fill_reserve(reserve_bytes(table_bytes, manifest_bytes, segment_bytes));
     }
 
     /// Returns the next file that the flush thread is to remove.

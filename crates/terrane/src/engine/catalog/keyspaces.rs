@@ -9,6 +9,7 @@ use terrane_policy::flodb::FlushTarget;
 use terrane_policy::{Design, MemtableKind};
 
 use super::Catalog;
+use super::files::LONG_MANIFEST_BYTES;
 use super::stall_events::report_dropped;
 use crate::base::error::{Error, OtherDesign, Result};
 use crate::base::event::{Event, PredictedChange};
@@ -57,6 +58,7 @@ impl Catalog {
             self.update_access_counting();
         }
         self.note_manifest_version();
+        self.fill_reserve(LONG_MANIFEST_BYTES);
         // Closing marks the database closed and then releases the retired states of all trees. If
         // it missed these trees, no thread would drop their states.
         if self.context.health.check_open().is_err() {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::LOCK;
-use crate::engine::context::{MANIFEST_RESERVE, RESERVE};
+use crate::engine::context::RESERVE_FILES;
 use crate::files::log_directory;
 use crate::files::manifest::{CHECKPOINT, CURRENT, CURRENT_NEW, manifest_file_number};
 use crate::files::shared_read::READERS;
@@ -46,7 +46,8 @@ pub(super) fn check(storage: &dyn Storage, dir: &Path) -> Result<()> {
 
 /// Returns true if a database, its log or its checkpoint has files of this name.
 pub(super) fn is_own(name: &str) -> bool {
-    [LOCK, READERS, RESERVE, MANIFEST_RESERVE, CURRENT, CURRENT_NEW, CHECKPOINT].contains(&name)
+    [LOCK, READERS, CURRENT, CURRENT_NEW, CHECKPOINT].contains(&name)
+        || RESERVE_FILES.contains(&name)
         || CONTROL_SOCKETS.contains(&name)
         || name == BACKUP_HISTORY
         || log_directory::is_pointer(name)

@@ -13,7 +13,7 @@ use super::log_home::{self, LogHome};
 use crate::base::error::{Error, IoFailure, Result};
 use crate::base::event::{Event, EventLog};
 use crate::base::types::{DEFAULT_KEYSPACE, KeyspaceId, Lsn};
-use crate::engine::catalog::{DEFAULT_NAME, LOCK, check_design};
+use crate::engine::catalog::{DEFAULT_NAME, LOCK, LONG_MANIFEST_BYTES, check_design};
 use crate::engine::context::DiskReserve;
 use crate::engine::jobs::report_inactive_filter;
 use crate::engine::pipeline::report_map_refusal;
@@ -74,10 +74,10 @@ pub(crate) fn open(options: &Options, dir: &Path) -> Result<(Engine, Opened)> {
     let places = Places { storage: &storage, dir, log_dir: &log_home.dir };
     let parts = Engine::assemble(options, settings, places, &state, Some(manifest), Some(lock))?;
     parts.catalog.update_access_counting();
-    shortage.iter().for_each(|error| parts.context.release_reserve(error));
+    let _ = shortage.map(|error| parts.context.release_reserve(&error));
     let unused = parts.recover(recovery, &mut opened)?;
     parts.catalog.remove_unneeded(&unused)?;
-    fill_reserve(&parts, loaded.path.as_deref())?;
+    parts.catalog.fill_reserve(if is_new { LONG_MANIFEST_BYTES } else { 0 });
     // The block cache gets all memory that the replayed entries have left.
     parts.catalog.resize_cache();
     for event in changed_options {
@@ -119,16 +119,6 @@ pub(super) fn hold(storage: &Arc<dyn Storage>, dir: &Path) -> Result<HeldDir> {
     })
 }
 
-/// Fills the disk reserve of a database whose manifest was read. A new one gets its reserve with its first
-/// table.
-fn fill_reserve(parts: &Engine, manifest: Option<&Path>) -> Result<()> {
-    if let Some(manifest) = manifest {
-        let manifest_bytes = parts.context.storage.len(manifest).unwrap_or(0);
-        parts.context.fill_reserve(parts.catalog.reserve_bytes(manifest_bytes)?);
-    }
-    Ok(())
-}
-
 /// Begins the manifest of this opening. On a full disk, gives it the space of the disk reserve, and also
 /// returns the error of the disk: a database that could not be opened could not be freed of data.
 fn begin_manifest(
@@ -145,15 +135,19 @@ fn begin_manifest(
     };
     let reserve = DiskReserve::in_dir(storage, dir);
     let mut begun = begin();
-    let Err(error @ Error::DiskFull(_)) = &begun else { return Ok((begun?, None)) };
-    let error = error.clone();
-    if reserve.release(&error) {
+    let Some(error) = out_of_space(&begun) else { return Ok((begun?, None)) };
+    if reserve.remove() {
         begun = begin();
     }
-    if matches!(begun, Err(Error::DiskFull(_))) && reserve.release_for_manifest() {
+    if out_of_space(&begun).is_some() && reserve.release_for_manifest() {
         begun = begin();
     }
     Ok((begun?, Some(error)))
+}
+
+/// Returns the error if the disk had no space for the manifest.
+fn out_of_space(begun: &Result<Manifest>) -> Option<Error> {
+    begun.as_ref().err().filter(|error| error.is_out_of_space()).cloned()
 }
 
 /// Returns the earliest position for readers of changes, if the previous opening kept the log for

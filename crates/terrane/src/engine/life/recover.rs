@@ -189,7 +189,7 @@ impl Engine {
         let flush = || self.jobs.flusher.flush_oldest(std::slice::from_ref(tree));
         let mut flushed = flush();
         // The failure has released the reserve.
-        if matches!(flushed, Err(Error::DiskFull(_))) && is_filled {
+        if flushed.as_ref().is_err_and(Error::is_out_of_space) && is_filled {
             flushed = flush();
         }
         match flushed {

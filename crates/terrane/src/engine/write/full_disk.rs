@@ -43,8 +43,9 @@ impl Writer {
         is_inline
     }
 
-    /// Appends a write to the log. If a full disk refuses a segment for it, releases the disk reserve, and
-    /// uses its space for a delete.
+    /// Appends a write to the log. If a full disk refuses a segment for a delete, releases the disk reserve
+    /// and uses its space. Another write that is refused leaves the reserve alone: a larger one than the
+    /// others may be the only one without space.
     pub(super) fn append(
         &self,
         state: &mut PipelineState,
@@ -56,12 +57,15 @@ impl Writer {
         let is_released = self.is_released();
         log.set_short(is_released);
         let appended = append_to(log, write, first, is_synced);
-        let Err(error @ Error::DiskFull(_)) = &appended else { return appended };
-        self.context.release_reserve(error);
-        if is_released || !write.frees_space() {
+        let Err(error) = &appended else { return appended };
+        if !error.is_out_of_space() || !write.frees_space() {
             return appended;
         }
-        log.set_short(true);
+        // Another thread may have filled the reserve since, with the space that the delete needed.
+        if !self.context.release_reserve(error) && is_released {
+            return appended;
+        }
+        log.use_released_space();
         append_to(log, write, first, is_synced)
     }
 
@@ -84,7 +88,7 @@ impl Writer {
     /// the disk reserve for it.
     #[cold]
     pub(super) fn goes_on(&self, write: &Write<'_>, stop: &Stop, error: &Error) -> bool {
-        if !matches!(error, Error::DiskFull(_)) || !write.frees_space() {
+        if !error.is_out_of_space() || !write.frees_space() {
             return false;
         }
         self.context.release_reserve(error);

@@ -367,10 +367,9 @@ impl ManifestStore for FileManifest {
         Ok(())
     }
 
-    fn sizes(&self) -> (u64, u64) {
-        self.file
-            .as_ref()
-            .map_or((u64::MAX, 0), |file| (file.offset - file.snapshot_bytes, file.snapshot_bytes))
+    fn sizes(&self) -> Option<(u64, u64)> {
+        let file = self.file.as_ref()?;
+        Some((file.offset - file.snapshot_bytes, file.snapshot_bytes))
     }
 
     fn bytes_written(&self) -> u64 {

@@ -40,8 +40,9 @@ pub(crate) trait ManifestStore: Send + fmt::Debug {
     /// As for [`ManifestStore::keep`].
     fn rewrite(&mut self, snapshot: &Versioned) -> Result<()>;
 
-    /// Returns the bytes of the edits after the last snapshot, and the bytes of that snapshot.
-    fn sizes(&self) -> (u64, u64);
+    /// Returns the bytes of the edits after the last snapshot, and the bytes of that snapshot; `None` after
+    /// an edit that may not be durable, and before the first snapshot.
+    fn sizes(&self) -> Option<(u64, u64)>;
 
     /// Returns the bytes written since the store was opened.
     fn bytes_written(&self) -> u64;

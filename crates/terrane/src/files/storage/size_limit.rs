@@ -33,12 +33,12 @@ pub(super) fn check_against(limit: u64, bytes: u64) -> io::Result<()> {
 
 /// Returns the maximum length of a file; `u64::MAX` without a limit.
 #[cfg(unix)]
-pub(super) fn bytes_max() -> u64 {
+pub(crate) fn bytes_max() -> u64 {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
 /// Other systems have no such limit.
 #[cfg(not(unix))]
-pub(super) fn bytes_max() -> u64 {
+pub(crate) fn bytes_max() -> u64 {
     u64::MAX
 }

@@ -53,6 +53,13 @@ impl LogWriter {
         self.is_short = is_short;
     }
 
+    /// Makes new segments short, and asks for the next one at once although the disk may just have refused
+    /// one: the disk reserve was released.
+    pub(crate) fn use_released_space(&mut self) {
+        self.set_short(true);
+        self.refusal = None;
+    }
+
     /// Notes that a new file of `bytes` bytes could not be created, if the disk was full.
     pub(super) fn note_refusal(&mut self, bytes: u64, error: &Error) {
         self.refusal = Refusal::of(bytes, error).or(self.refusal.take());

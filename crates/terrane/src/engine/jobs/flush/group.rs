@@ -81,9 +81,7 @@ impl Flusher {
         if let Some(error) = failure {
             return Err(error);
         }
-        if !self.context.reserve.is_sized() {
-            self.context.fill_reserve(self.catalog.reserve_bytes(0)?);
-        }
+        self.catalog.fill_reserve(0);
         Ok(())
     }
 

@@ -105,6 +105,7 @@ impl Jobs {
         let written_bytes = written_bytes(&ingest.tables, &ingest.value_files);
         counters.add(Counter::IngestBytesWritten, written_bytes);
         self.catalog.release_log();
+        self.catalog.fill_reserve(0);
         self.catalog.notify_stalled_writers();
         self.context.events.emit(Event::TablesIngested {
             keyspace: tree.name().to_string(),
