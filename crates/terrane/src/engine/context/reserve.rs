@@ -173,16 +173,15 @@ impl DiskReserve {
         let bytes = state.bytes.min(file_bytes_max());
         self.lengthen(MANIFEST_RESERVE, bytes / 2);
         let path = self.dir.join(RESERVE);
-        // A file without space, of a database whose disk was full before its first flush.
-        if self.storage.len(&path).is_ok_and(|len| len == 0) {
-            let _ = self.storage.remove(&path);
-        }
-        let created = self.create_file(&path, bytes).map_err(|error| match error.kind() {
+        let created = match self.storage.len(&path) {
             // The removal of a former one failed.
-            ErrorKind::AlreadyExists => None,
-            _ => Some(Error::io("create", &path, error)).filter(Error::is_out_of_space),
-        });
-        let shortage = created.err().flatten().map(|error| {
+            Ok(1..) => Ok(()),
+            // A file without space, of a database whose disk was full before its first flush.
+            Ok(0) => self.storage.remove(&path).and_then(|()| self.create_file(&path, bytes)),
+            Err(_) => self.create_file(&path, bytes),
+        };
+        let refusal = created.err().map(|error| Error::io("create", &path, error));
+        let shortage = refusal.filter(Error::is_out_of_space).map(|error| {
             // The first error says what the disk had no space for.
             let error = state.shortage.take().map_or(error, |shortage| shortage.error);
             Shortage { error, retry_at: Instant::now() + self.pause }

@@ -34,7 +34,11 @@ impl Fixture {
 
     /// Makes every attempt to create a file fail.
     fn refuse_files(&self, error: ErrorKind) {
-        let operation = Some(Operation::Create);
+        self.refuse(Operation::Create, error);
+    }
+
+    fn refuse(&self, operation: Operation, error: ErrorKind) {
+        let operation = Some(operation);
         let path_contains = RESERVE.to_owned();
         let fault = Fault { operation, path_contains, after: 0, is_permanent: true, error };
         self.storage.set(Some(fault));
@@ -112,6 +116,16 @@ fn a_crash_while_the_reserve_grows_leaves_no_file_for_long() {
     drop(fixture.memory.create_segment(&Path::new(DIR).join(NEW_RESERVE), 4000).unwrap());
     fixture.fill(4000);
     assert_eq!(fixture.lens(), lens(4000, 2000));
+}
+
+#[test]
+fn a_reserve_that_could_not_be_removed_is_filled() {
+    let fixture = Fixture::new();
+    fixture.fill(1000);
+    fixture.refuse(Operation::Name, ErrorKind::PermissionDenied);
+    assert!(fixture.reserve.release(&full(), &fixture.health));
+    fixture.set_free_bytes(0);
+    assert!(fixture.reserve.shortage(&fixture.health).is_none() && fixture.health.is_sound());
 }
 
 /// The space was asked for by allocating it, which took it from deletes.
