@@ -32,10 +32,11 @@ pub(crate) fn run() -> StepResult {
 /// Runs the steps that depend on no other step. Steps that share a directory of artifacts with the tests
 /// come last, because they wait for the tests' compilation.
 pub(crate) fn checks() -> StepResult {
-    minimum_rust()?;
+    minimum_rust(&["-p", "terrane", "-p", "terrane-server", "-p", "terrane-backup"])?;
     crate::platforms::check()?;
     crate::checkers::loom()?;
     crate::package::check()?;
+    crate::cost::run(crate::cost::Mode::CheckEngine)?;
     let doc = ["doc", "--workspace", "--no-deps", "--features", features(has_c_compiler())];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))
 }
@@ -72,9 +73,9 @@ pub(crate) fn compare() -> StepResult {
     step("clippy of compare", &mut command)
 }
 
-/// Checks the crates that programs depend on with the oldest supported toolchain; a release checks the workspace.
-/// In our own code, `clippy::incompatible_msrv` also finds uses of a newer standard library.
-fn minimum_rust() -> StepResult {
+/// Checks packages with the oldest supported toolchain: in CI those that programs depend on, for a release all of the
+/// workspace. In our own code, `clippy::incompatible_msrv` also finds uses of a newer standard library.
+pub(crate) fn minimum_rust(packages: &[&str]) -> StepResult {
     if !has_minimum_rust() {
         println!(
             "==> minimum Rust SKIPPED: Rust {MINIMUM_RUST} is not installed and cannot be; \
@@ -82,9 +83,8 @@ fn minimum_rust() -> StepResult {
         );
         return Ok(());
     }
-    let crates =
-        ["--package", "terrane", "--package", "terrane-server", "--package", "terrane-backup"];
-    let mut command = toolchain_cargo(MINIMUM_RUST, ".", ["check"].into_iter().chain(crates));
+    let mut command = toolchain_cargo(MINIMUM_RUST, ".", ["check"]);
+    command.args(packages);
     command.env("CARGO_TARGET_DIR", root().join("target/minimum-rust"));
     step("minimum Rust", &mut command)
 }

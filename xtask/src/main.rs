@@ -5,6 +5,7 @@
 //! | `ci` | the checks that every change must pass |
 //! | `beside` | runs a command concurrently with others |
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
+//! | `cost` | instructions, allocations and system calls of operations, against a committed table |
 //! | `clients` | interfaces of the engine other than Rust, with the clients of their users |
 //! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
@@ -23,6 +24,7 @@ mod beside;
 mod checkers;
 mod ci;
 mod clients;
+mod cost;
 mod dist;
 mod flags;
 mod house;
@@ -41,9 +43,11 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci                           the checks that CI runs: format, house rules, lints, tests, ...
   checks                       the steps of ci that run alongside the tests: the minimum Rust,
-                               platforms, loom, packages, the feature zstd, documentation
+                               platforms, loom, packages, documentation, costs
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
+  cost [--write]               instructions, atomic operations, system calls, allocations and bytes of
+                               operations, against docs/cost.md; needs Valgrind; --write writes them
   clients [NAME...]            test interfaces other than Rust, or all of them, concurrently, with real
                                clients; installs missing packages (clients/README.md)
   platforms                    check the engine for the platforms that it supports
@@ -77,6 +81,10 @@ fn main() -> ExitCode {
         ["clients", ref names @ ..] if !names.iter().any(|name| name.starts_with('-')) => {
             clients::run(names)
         }
+        ["cost", ref rest @ ..] => match cost::Mode::parse(rest) {
+            Some(mode) => cost::run(mode),
+            None => return usage(),
+        },
         ["platforms"] => platforms::check(),
         ["package"] => package::run(),
         ["release"] => release::run(false),

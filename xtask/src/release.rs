@@ -4,8 +4,8 @@
 //! a compiler. `--dry-run` makes and uses these files on this machine and publishes nothing.
 //!
 //! The checks read files and ask git, and need no network. `--execute` refuses to begin unless all of
-//! them pass, then runs the steps of CI, checks the comparison with other engines, publishes the crates
-//! in the order of their dependencies, and sets the tag last, because a published version cannot be
+//! them pass, then runs the steps of CI and those that CI leaves to releases, publishes the crates in the
+//! order of their dependencies, and sets the tag last, because a published version cannot be
 //! taken back.
 
 use std::process::Command;
@@ -46,6 +46,8 @@ pub(crate) fn run(executes: bool) -> StepResult {
         return Ok(());
     }
     crate::ci::run()?;
+    crate::ci::minimum_rust(&["--workspace"])?;
+    crate::cost::run(crate::cost::Mode::Check)?;
     crate::ci::compare()?;
     package::publish()?;
     let tag = format!("v{version}");
