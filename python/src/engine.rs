@@ -31,7 +31,7 @@ impl Engine {
     pub(crate) fn db(&self) -> PyResult<&Db> {
         let db = self.db.get()?;
         if self.is_closed.load(Ordering::Acquire) {
-            return Err(errors::from_engine(terrane::Error::Closed));
+            return Err(errors::from_engine(Error::Closed));
         }
         Ok(db)
     }
@@ -120,7 +120,7 @@ impl Engine {
     }
 
     fn set_io_budget(&self, budget: &str) -> PyResult<()> {
-        let budget = budget.parse::<terrane::IoBudget>().map_err(terrane::Error::from);
+        let budget = budget.parse::<terrane::IoBudget>().map_err(Error::from);
         let budget = budget.map_err(errors::from_engine)?;
         self.db()?.set_io_budget(budget).map_err(errors::from_engine)
     }
