@@ -136,13 +136,14 @@ pub struct Limits {
     /// The number of connections. Fewer are accepted if the process may not open enough files; see
     /// [`raise_file_limit`](crate::raise_file_limit).
     pub connections: usize,
-    /// The bytes of a request.
+    /// The bytes of a request. By default half of `buffer_bytes`, at most 256 MiB.
     pub request_bytes: usize,
-    /// The bytes of one argument of a request.
+    /// The bytes of one argument of a request. By default a quarter of `buffer_bytes`, at most 128 MiB.
     pub bulk_bytes: usize,
     /// The arguments of a request, including the name of the command.
     pub arguments: usize,
-    /// The bytes of replies that wait for a client to read them.
+    /// The bytes of replies that wait for a client to read them, and of one reply. By default half of
+    /// `buffer_bytes`, at most 256 MiB.
     pub output_bytes: usize,
     /// The bytes of the buffers of all connections: incomplete requests, queued commands of
     /// transactions, and replies that wait. By default a quarter of the memory of the process, at most 1 GiB; see
@@ -169,21 +170,27 @@ fn buffers_within(memory_limit: Option<u64>) -> usize {
 
 impl Default for Limits {
     fn default() -> Self {
+        Self::within(terrane::memory_limit())
+    }
+}
+
+impl Limits {
+    /// Returns the defaults for a process with this limit on its memory.
+    fn within(memory_limit: Option<u64>) -> Self {
+        let buffer_bytes = buffers_within(memory_limit);
         Self {
             connections: 10_000,
-            request_bytes: 256 << 20,
-            bulk_bytes: 128 << 20,
+            request_bytes: (buffer_bytes / 2).min(256 << 20),
+            bulk_bytes: (buffer_bytes / 4).min(128 << 20),
             arguments: 1 << 20,
-            output_bytes: 256 << 20,
-            buffer_bytes: buffers_within(terrane::memory_limit()),
+            output_bytes: (buffer_bytes / 2).min(256 << 20),
+            buffer_bytes,
             idle: None,
             slow_client: Duration::from_secs(60),
             tls_handshake: Duration::from_secs(10),
         }
     }
-}
 
-impl Limits {
     pub(crate) fn request(&self) -> RequestLimits {
         RequestLimits {
             arguments: self.arguments,
@@ -214,5 +221,8 @@ mod tests {
         assert_eq!(buffers_within(Some(24 << 30)), 1 << 30);
         assert_eq!(buffers_within(Some(256 << 20)), 64 << 20);
         assert_eq!(buffers_within(Some(0)), 1 << 20);
+        let bytes = |limits: Limits| (limits.request_bytes, limits.bulk_bytes, limits.output_bytes);
+        assert_eq!(bytes(Limits::within(None)), (256 << 20, 128 << 20, 256 << 20));
+        assert_eq!(bytes(Limits::within(Some(256 << 20))), (32 << 20, 16 << 20, 32 << 20));
     }
 }

@@ -71,25 +71,25 @@ pub(crate) struct ServeArguments {
           value_parser = count_in::<usize>(1..=1_000_000))]
     max_connections: usize,
 
-    /// The size of a request
-    #[arg(long, value_name = "BYTES", default_value = "256MiB", help_heading = LIMITS,
+    /// The size of a request [default: an eighth of the memory of the process, at most 256MiB]
+    #[arg(long, value_name = "BYTES", help_heading = LIMITS,
           value_parser = bytes_in::<usize>(1024..=4_000_000_000))]
-    max_request: usize,
+    max_request: Option<usize>,
 
-    /// The size of one argument of a request, and of a value
-    #[arg(long, value_name = "BYTES", default_value = "128MiB", help_heading = LIMITS,
+    /// The size of one argument of a request, and of a value [default: half of a request]
+    #[arg(long, value_name = "BYTES", help_heading = LIMITS,
           value_parser = bytes_in::<usize>(1024..=1 << 30))]
-    max_argument: usize,
+    max_argument: Option<usize>,
 
     /// The arguments of a request
     #[arg(long, value_name = "N", default_value = "1_048_576", help_heading = LIMITS,
           value_parser = count_in::<usize>(16..=100_000_000))]
     max_arguments: usize,
 
-    /// The replies that a client may leave unread before it is disconnected
-    #[arg(long, value_name = "BYTES", default_value = "256MiB", help_heading = LIMITS,
+    /// The replies that a client may leave unread before it is disconnected [default: as --max-request]
+    #[arg(long, value_name = "BYTES", help_heading = LIMITS,
           value_parser = bytes_in::<usize>(64 << 10..=1 << 40))]
-    max_output: usize,
+    max_output: Option<usize>,
 
     /// The buffers of all connections [default: a quarter of the memory of the process, at most 1GiB]
     #[arg(long, value_name = "BYTES", help_heading = LIMITS,
@@ -127,6 +127,7 @@ impl ServeArguments {
         if listen.is_empty() && self.unix_socket.is_none() && self.tls.listen().is_empty() {
             listen.push(DEFAULT_ADDRESS.parse()?);
         }
+        let default = Limits::default();
         Ok(Config {
             listen,
             tls_listen: flatten(self.tls.listen()),
@@ -142,11 +143,11 @@ impl ServeArguments {
             keyspace_events: self.notify_keyspace_events,
             limits: Limits {
                 connections: self.max_connections,
-                request_bytes: self.max_request,
-                bulk_bytes: self.max_argument,
+                request_bytes: self.max_request.unwrap_or(default.request_bytes),
+                bulk_bytes: self.max_argument.unwrap_or(default.bulk_bytes),
                 arguments: self.max_arguments,
-                output_bytes: self.max_output,
-                buffer_bytes: self.max_buffers.unwrap_or(Limits::default().buffer_bytes),
+                output_bytes: self.max_output.unwrap_or(default.output_bytes),
+                buffer_bytes: self.max_buffers.unwrap_or(default.buffer_bytes),
                 idle: self.idle_timeout,
                 slow_client: self.slow_client_timeout,
                 tls_handshake: self.tls.handshake_timeout(),
