@@ -143,10 +143,7 @@ impl Picker {
         listed: &ListedTree,
         jobs: &TreeJobs,
     ) -> Option<Compaction> {
-        let (state, design) = (listed.tree.state(), listed.tree.design());
-        let inputs = self.pick_inputs(&state.version, jobs, &design);
-        let shape = jobs.collectable(state.version.shape());
-        let found = pick(&inputs.context(&shape, &design, &jobs.cursors));
+        let (found, inputs) = self.pick_for(&listed.tree, jobs);
         if found.is_none() {
             self.note_no_compaction(jobs, listed, &inputs);
         }
@@ -155,11 +152,16 @@ impl Picker {
 
     /// Returns the compaction that a tree needs next, among those that can run now.
     pub(super) fn next_compaction(&self, tree: &Tree, jobs: &TreeJobs) -> Option<Compaction> {
-        let state = tree.state();
-        let design = tree.design();
+        self.pick_for(tree, jobs).0
+    }
+
+    /// Returns the compaction that a tree needs next, and the inputs of the decision.
+    fn pick_for(&self, tree: &Tree, jobs: &TreeJobs) -> (Option<Compaction>, PickInputs) {
+        let (state, design) = (tree.state(), tree.design());
         let inputs = self.pick_inputs(&state.version, jobs, &design);
         let shape = jobs.collectable(state.version.shape());
-        pick(&inputs.context(&shape, &design, &jobs.cursors))
+        let found = pick(&inputs.context(&shape, &design, &jobs.cursors));
+        (found, inputs)
     }
 
     /// Returns the compaction that a tree would need next if all of its tables were readable.

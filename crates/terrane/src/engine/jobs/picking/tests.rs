@@ -5,8 +5,8 @@ use super::*;
 use crate::files::storage::MemoryStorage;
 use crate::{Background, Options};
 
-/// A snapshot that began after the trees were listed, kept a compaction from being picked, and ended, left its tree
-/// without anybody to look at it again.
+/// If a snapshot that began after the trees were listed kept a compaction from being picked, its tree was removed
+/// from the list, and nothing added it again when the snapshot ended.
 #[test]
 fn a_tree_is_looked_at_again_after_a_snapshot_that_the_pick_saw() {
     let storage = Arc::new(MemoryStorage::new(1));
