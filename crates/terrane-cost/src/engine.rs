@@ -198,7 +198,7 @@ fn get_all(db: &Db, count: u64) -> Outcome {
 fn get_miss(db: &Db) -> Outcome {
     for number in ENTRIES..ENTRIES + REPEATED {
         if db.get(key(number))?.is_some() {
-            return Err("a key that was not put is there".into());
+            return Err("a lookup found an absent key".into());
         }
     }
     Ok(())

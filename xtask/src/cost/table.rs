@@ -27,7 +27,7 @@ const COLUMNS: [&str; 7] = [
     "bytes written",
 ];
 
-/// What is before the name of the compiler.
+/// The words before the name of the compiler.
 const COMPILER: &str = "Counted with ";
 
 /// The counts of an operation, for each repetition; `None` where they were not counted.

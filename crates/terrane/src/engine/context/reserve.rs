@@ -96,7 +96,7 @@ impl DiskReserve {
         let bytes = bytes.min(file_bytes_max());
         let mut state = self.lock();
         if state.shortage.is_some() {
-            // What was released must exist again before it grows.
+            // The released file must exist again before it grows.
             state.bytes = if state.bytes == 0 { bytes } else { state.bytes };
             return;
         }

@@ -9,7 +9,7 @@ fn full() -> Error {
     Error::io("append to", Path::new("7.sst"), ErrorKind::StorageFull.into())
 }
 
-/// A directory, its reserve, and a storage that fails to create files of it if told so.
+/// A directory, its reserve, and a storage that can be made to refuse its files.
 struct Fixture {
     memory: MemoryStorage,
     storage: FaultStorage,
