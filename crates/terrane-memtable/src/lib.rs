@@ -24,6 +24,7 @@
 //! | module | one line |
 //! |---|---|
 //! | `arena`, `pool` | a bump allocator for many threads; memory for the next memtable |
+//! | `pages` | memory from the operating system |
 //! | `head`, `key_span` | the first bytes of a key as an integer; the range of the expected keys |
 //! | `skiplist` | the concurrent skip-list, and sorted lists in an arena owned elsewhere |
 //! | `hash` | lists or chains in the buckets of a hash table |
@@ -54,6 +55,7 @@ mod memory;
 mod memtable;
 mod ordered;
 mod padded;
+mod pages;
 mod pinned;
 mod pool;
 mod prefetch;
@@ -76,6 +78,7 @@ pub use kinds::Config;
 pub use memory::MemoryUse;
 pub use memtable::{ExpectedKeys, Lookup, Memtable};
 pub use padded::Padded;
+pub use pages::Pages;
 pub use pinned::PinnedValue;
 pub use pool::{Pool, PoolLimits};
 pub use prefetch::{prefetch_line, prefetch_lines};

@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::pages::Pages;
 use crate::sync::{Mutex, lock};
 
 /// Alignment of blocks, and of all allocations of an arena.
@@ -19,6 +20,9 @@ pub(crate) const ALIGN: usize = 8;
 /// The size of the smallest and of the largest blocks that a pool may keep.
 const BLOCK_BYTES_MIN: usize = 64 << 10;
 pub(crate) const LARGEST_BYTES: usize = 4 << 20;
+
+/// Blocks of at least this size come from the system instead of the allocator.
+const MAPPED_BYTES_MIN: usize = BLOCK_BYTES_MIN;
 
 /// Blocks of at least this size are aligned for transparent huge pages of this size, and
 /// prepared blocks request them: a search touches a few random lines of a large structure, and with
@@ -29,14 +33,22 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// How many blocks are prepared in advance.
 const BLOCKS_PREPARED: usize = 2;
 
-/// Memory from the allocator, uninitialised or with the contents of an earlier use.
+/// Memory that is zeroed, or has the contents of an earlier use.
 ///
-/// Invariant 1: `start` is an allocation of `layout`, which only this block owns.
+/// Invariant 1: `start` is the start of `len` bytes of `source`, which only this block owns.
 pub(crate) struct MemoryBlock {
     start: NonNull<u8>,
-    layout: Layout,
+    len: usize,
+    source: Source,
     /// Its pages are touched, and huge if the system has any.
     is_prepared: bool,
+}
+
+/// Where the memory of a block comes from.
+enum Source {
+    /// The allocator, with this layout.
+    Allocator(Layout),
+    System(Pages),
 }
 
 // SAFETY: a block owns its memory (invariant 1), which is not tied to a thread.
@@ -44,18 +56,27 @@ unsafe impl Send for MemoryBlock {}
 
 impl MemoryBlock {
     pub(crate) fn allocate(bytes: usize) -> Self {
-        let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { ALIGN };
+        if bytes < MAPPED_BYTES_MIN {
+            return Self::from_allocator(bytes);
+        }
+        let Some(pages) = Pages::map(bytes) else { return Self::from_allocator(bytes) };
+        if bytes > LARGEST_BYTES {
+            // Such a block holds one large value, which is copied at once, and is not kept for reuse.
+            pages.request_huge();
+        }
+        let start = pages.start();
+        Self { start, len: bytes, source: Source::System(pages), is_prepared: false }
+    }
+
+    fn from_allocator(bytes: usize) -> Self {
+        let len = bytes.max(ALIGN);
         // Sizes are at most a key and a value, far below the limit of a layout.
-        let layout = Layout::from_size_align(bytes.max(ALIGN), align)
+        let layout = Layout::from_size_align(len, ALIGN)
             .unwrap_or_else(|_| handle_alloc_error(Layout::new::<u8>()));
         // SAFETY: the size of the layout is at least 8.
         let start = unsafe { alloc(layout) };
         let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        if bytes > LARGEST_BYTES {
-            // Such a block holds one large value, which is copied at once, and is not kept for reuse.
-            advise_huge_pages(start, bytes);
-        }
-        Self { start, layout, is_prepared: false }
+        Self { start, len, source: Source::Allocator(layout), is_prepared: false }
     }
 
     /// Makes the system provide the pages of the block now.
@@ -63,8 +84,10 @@ impl MemoryBlock {
         if self.is_prepared {
             return;
         }
-        if self.len() >= HUGE_PAGE_BYTES {
-            advise_huge_pages(self.start, self.len());
+        if let Source::System(pages) = &self.source
+            && self.len >= HUGE_PAGE_BYTES
+        {
+            pages.request_huge();
         }
         self.touch();
         self.is_prepared = true;
@@ -75,7 +98,7 @@ impl MemoryBlock {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.layout.size()
+        self.len
     }
 
     /// Writes to every page.
@@ -93,23 +116,13 @@ impl MemoryBlock {
 
 impl Drop for MemoryBlock {
     fn drop(&mut self) {
-        // SAFETY: `start` is an allocation of this layout, which only this block owns (invariant
-        // 1).
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+        if let Source::Allocator(layout) = self.source {
+            // SAFETY: `start` is an allocation of this layout, which only this block owns
+            // (invariant 1).
+            unsafe { dealloc(self.start.as_ptr(), layout) };
+        }
     }
 }
-
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
-fn advise_huge_pages(start: NonNull<u8>, bytes: usize) {
-    use rustix::mm::{Advice, madvise};
-    let whole = bytes - bytes % HUGE_PAGE_BYTES;
-    // The system may refuse the advice and use small pages. SAFETY: the range is within an
-    // allocation that the caller owns, and the advice does not change its contents.
-    let _ = unsafe { madvise(start.as_ptr().cast(), whole, Advice::LinuxHugepage) };
-}
-
-#[cfg(not(all(target_os = "linux", not(miri), not(loom))))]
-fn advise_huge_pages(_start: NonNull<u8>, _bytes: usize) {}
 
 /// The limits of a [`Pool`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,9 +14,9 @@
 
 use std::sync::Arc;
 
-use super::chunk::{CLASSES, Chunk, class_of};
+use super::chunk::{CLASSES, Chunk, class_of, lead_of};
 use super::header::{self, FramePtr, HEADER_BYTES};
-use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
+use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory, SMALL_ALIGN};
 use super::pool::{Shared, State, owner};
 use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 
@@ -154,7 +154,8 @@ impl State {
         let class = class.map_or(CLASSES, |(class, _)| class);
         let memory = match bytes {
             PAGES_MIN.. => take_pages(memory, bytes)?,
-            _ => Memory::small(bytes),
+            _ if lead_of(bytes) > 0 => Memory::small(bytes, FRAME_ALIGN),
+            _ => Memory::small(bytes, SMALL_ALIGN),
         };
         let mut chunk = Chunk::new(memory, bytes, class, true);
         let place = chunk.take().unwrap_or_default();

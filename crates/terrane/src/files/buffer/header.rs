@@ -16,11 +16,11 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use super::memory::FRAME_ALIGN;
+use super::memory::{FRAME_ALIGN, SMALL_ALIGN};
 
 /// The header of a frame. Its size is the same on 32-bit systems.
 #[derive(Debug)]
-#[repr(C, align(32))]
+#[repr(C, align(16))]
 pub(super) struct Header {
     refs: AtomicU32,
     pub(super) len: u32,
@@ -39,7 +39,7 @@ pub(super) const STANDALONE: u32 = u32::MAX;
 
 pub(super) const HEADER_BYTES: usize = size_of::<Header>();
 
-const _: () = assert!(HEADER_BYTES == FRAME_ALIGN / 2);
+const _: () = assert!(HEADER_BYTES == FRAME_ALIGN / 2 && align_of::<Header>() == SMALL_ALIGN);
 
 /// The address of a frame.
 pub(super) type FramePtr = NonNull<Header>;
@@ -48,7 +48,7 @@ pub(super) type FramePtr = NonNull<Header>;
 ///
 /// # Safety
 /// `frame` is the start of unused memory of at least `HEADER_BYTES + capacity` initialized bytes,
-/// aligned to `HEADER_BYTES`.
+/// aligned for a header.
 pub(super) unsafe fn create(
     frame: FramePtr,
     capacity: u32,

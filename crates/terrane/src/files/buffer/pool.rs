@@ -183,7 +183,7 @@ impl BufferPool {
     pub(crate) fn standalone(&self, len: usize) -> BlockMut {
         let len = len.min(BLOCK_LEN_MAX);
         let capacity = len.next_multiple_of(FRAME_ALIGN);
-        let memory = Memory::small(HEADER_BYTES + capacity);
+        let memory = Memory::standalone(HEADER_BYTES + capacity);
         // Relaxed: no other memory access depends on the sum.
         self.0.standalone.fetch_add(memory.bytes(), Ordering::Relaxed);
         let (start, capacity) = (memory.into_raw(), capacity as u32);
@@ -274,7 +274,7 @@ impl Shared {
             // SAFETY: as above.
             let bytes = unsafe { size_of_frame(frame) };
             self.standalone.fetch_sub(bytes, Ordering::Relaxed);
-            // SAFETY: a standalone frame is allocated as small memory of this size.
+            // SAFETY: a standalone frame is allocated as standalone memory of this size.
             drop(unsafe { Memory::of_raw(frame.cast(), bytes) });
         } else {
             self.lock().free(frame);

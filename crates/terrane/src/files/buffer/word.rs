@@ -1,14 +1,15 @@
 //! A slot: the word of one block.
 //!
 //! ```text
-//! in memory:  address of the frame (32-byte aligned) | 0 | uses: 2 bits
+//! in memory:  address of the frame (16-byte aligned) | 0 | uses: 2 bits
 //! otherwise:  when it was evicted, 0 for never       | 1 | 00
 //! ```
 
 use std::ptr::{NonNull, without_provenance_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::header::{FramePtr, HEADER_BYTES, Header};
+use super::header::{FramePtr, Header};
+use super::memory::SMALL_ALIGN;
 
 /// The maximum number of uses that a slot counts.
 pub(super) const USES_MAX: usize = 3;
@@ -88,7 +89,7 @@ impl Slot {
 #[inline]
 fn decode(word: *mut Header) -> Word {
     let address = word.addr();
-    match NonNull::new(word.map_addr(|address| address & !(HEADER_BYTES - 1))) {
+    match NonNull::new(word.map_addr(|address| address & !(SMALL_ALIGN - 1))) {
         Some(frame) if address & ABSENT == 0 => Word::Resident { frame, uses: address & USES_MAX },
         _ => Word::Absent { stamp: address >> STAMP_SHIFT },
     }
