@@ -149,7 +149,9 @@ fn the_process_with_little_address_space() {
     let limit = 1000 << 20;
     setrlimit(Resource::As, Rlimit { current: Some(limit), maximum: Some(limit) }).unwrap();
     let db = Options::new().open(&dir).unwrap();
-    assert_eq!(db.stats().memory.budget_bytes, limit / 2);
+    // What the process has mapped leaves less.
+    let budget_bytes = db.stats().memory.budget_bytes;
+    assert!((limit / 4..limit / 2).contains(&budget_bytes), "{budget_bytes}");
     assert!(db.events().is_empty(), "{:?}", db.events());
     db.put("key", "value").unwrap();
     db.close().unwrap();
@@ -162,8 +164,9 @@ fn the_process_with_little_address_space() {
     else {
         panic!("{event}");
     };
-    assert_eq!((*budget_bytes, *limit_bytes, &source[..]), (2 << 30, limit, "RLIMIT_AS"));
-    assert!(event.to_string().contains("by RLIMIT_AS; lower the budget"), "{event}");
+    assert_eq!((*budget_bytes, &source[..]), (2 << 30, "the rest of RLIMIT_AS"));
+    assert!((limit / 2..limit).contains(limit_bytes), "{limit_bytes}");
+    assert!(event.to_string().contains("by the rest of RLIMIT_AS; lower the budget"), "{event}");
     println!("the budget follows the limit");
 }
 

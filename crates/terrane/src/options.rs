@@ -71,7 +71,7 @@ options! {
     /// The limit in bytes for memtables, cached and pinned blocks, what open tables keep in memory, and
     /// the buffers of background work together. The default is 512 MiB, or half of the smallest limit on
     /// the memory of the process if that is less: of its control groups (cgroups) and all groups above
-    /// them, of `RLIMIT_AS` and `RLIMIT_DATA`, and of the machine (macOS: of the two resource limits only;
+    /// them, of what `RLIMIT_AS` and `RLIMIT_DATA` leave, and of the machine (macOS: of those two only;
     /// Windows: none). A budget that does not fit into this limit is reported by
     /// [`Event::MemoryBudgetTooLarge`](crate::Event::MemoryBudgetTooLarge).
     memory_budget: u64 as Bytes = Bytes(memory_limit::default_budget()),

@@ -6,7 +6,7 @@
 //! opening reads them anew.
 
 #[cfg(target_os = "linux")]
-mod cgroup;
+mod system;
 
 /// The largest default of `memory_budget`.
 pub(super) const DEFAULT_BUDGET_MAX: u64 = 512 << 20;
@@ -40,8 +40,8 @@ pub(crate) fn smallest_limit() -> Option<MemoryLimit> {
 }
 
 /// Returns the bytes of memory that the operating system allows this process: the smallest of the memory of
-/// the machine, the limits of the control groups above the process (Linux), `RLIMIT_AS` and `RLIMIT_DATA`.
-/// `None` if it reports none of them.
+/// the machine, the limits of the control groups above the process (Linux), and what `RLIMIT_AS` and
+/// `RLIMIT_DATA` leave beside the memory that the process has mapped (macOS: the two limits). `None` if it reports none of them.
 ///
 /// The default of [`Options::memory_budget`](crate::Options::memory_budget) is half of it, at most 512 MiB. A
 /// program can divide the other half among its own buffers.
@@ -62,12 +62,31 @@ fn budget_within(limit: Option<u64>) -> u64 {
     half.clamp(BUDGET_MIN, DEFAULT_BUDGET_MAX) & !(BUDGET_MIN - 1)
 }
 
+/// Returns what the resource limits leave to this process. They count all private memory that it has
+/// mapped, touched or not: 90 MiB for a Python program before it opens a database.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 fn resource_limits() -> Vec<MemoryLimit> {
     use rustix::process::{Resource, getrlimit};
-    let limits = [(Resource::As, "RLIMIT_AS"), (Resource::Data, "RLIMIT_DATA")];
-    let limit = |(resource, name)| Some(MemoryLimit::new(getrlimit(resource).current?, name));
+    let (addresses, data) = mapped_bytes();
+    let limits = [(Resource::As, addresses, "RLIMIT_AS"), (Resource::Data, data, "RLIMIT_DATA")];
+    let limit = |(resource, mapped, name)| {
+        let bytes = getrlimit(resource).current?.saturating_sub(mapped);
+        Some(MemoryLimit::new(bytes, format!("the rest of {name}")))
+    };
     limits.into_iter().filter_map(limit).collect()
+}
+
+/// Returns the bytes that this process has mapped, and those that `RLIMIT_DATA` counts.
+#[cfg(target_os = "linux")]
+fn mapped_bytes() -> (u64, u64) {
+    let pages = system::mapped_pages(&read_system_file("/proc/self/statm"));
+    let page_bytes = rustix::param::page_size() as u64;
+    pages.map_or((0, 0), |(all, data)| (all * page_bytes, data * page_bytes))
+}
+
+#[cfg(target_os = "macos")]
+fn mapped_bytes() -> (u64, u64) {
+    (0, 0)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
@@ -77,20 +96,28 @@ fn resource_limits() -> Vec<MemoryLimit> {
 
 /// Returns the limits of the control groups above this process, and the memory of the machine.
 #[cfg(target_os = "linux")]
+fn system_limits() -> Vec<MemoryLimit> {
+    let files = system::limit_files(
+        &read_system_file("/proc/self/cgroup"),
+        &read_system_file("/proc/self/mountinfo"),
+    );
+    let limit = |path: std::path::PathBuf| {
+        let bytes = system::parse_limit(&read_system_file(&path))?;
+        Some(MemoryLimit::new(bytes, path.display().to_string()))
+    };
+    let machine = system::parse_machine_memory(&read_system_file("/proc/meminfo"));
+    let machine = machine.map(|bytes| MemoryLimit::new(bytes, "the memory of the machine"));
+    files.into_iter().filter_map(limit).chain(machine).collect()
+}
+
+/// Returns the contents of a file of the system; nothing if it is missing.
+#[cfg(target_os = "linux")]
 #[allow(
     clippy::disallowed_methods,
     reason = "the files of /proc and of control groups are no data"
 )]
-fn system_limits() -> Vec<MemoryLimit> {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let files = cgroup::limit_files(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
-    let limit = |path: std::path::PathBuf| {
-        let bytes = cgroup::parse_limit(&std::fs::read_to_string(&path).ok()?)?;
-        Some(MemoryLimit::new(bytes, path.display().to_string()))
-    };
-    let machine = cgroup::parse_machine_memory(&read("/proc/meminfo"));
-    let machine = machine.map(|bytes| MemoryLimit::new(bytes, "the memory of the machine"));
-    files.into_iter().filter_map(limit).chain(machine).collect()
+fn read_system_file(path: impl AsRef<std::path::Path>) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,5 +1,5 @@
 //! Finds the files with the memory limits of a process in `/proc/PID/cgroup` and `/proc/PID/mountinfo`
-//! (cgroups(7), proc_pid_mountinfo(5)), and parses them.
+//! (cgroups(7), proc_pid_mountinfo(5)), and parses them, `/proc/PID/statm` and `/proc/meminfo`.
 //!
 //! A limit holds for a control group and all groups below it, so each group from that of the process up to
 //! the root of the mounted hierarchy counts. Version 2 has one hierarchy, whose line in `/proc/PID/cgroup`
@@ -115,6 +115,12 @@ pub(super) fn parse_machine_memory(meminfo: &str) -> Option<u64> {
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Parses the pages that a process has mapped, and those of data and stacks, from `/proc/PID/statm`.
+pub(super) fn mapped_pages(statm: &str) -> Option<(u64, u64)> {
+    let mut numbers = statm.split_ascii_whitespace().map(str::parse::<u64>);
+    Some((numbers.next()?.ok()?, numbers.nth(4)?.ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +226,12 @@ mod tests {
             assert_eq!(parse_machine_memory(none), None, "{none:?}");
         }
         assert_eq!(parse_machine_memory("MemTotal: 18446744073709551615 kB"), None);
+    }
+
+    #[test]
+    fn mapped_pages_are_those_of_the_process() {
+        assert_eq!(mapped_pages("1234 500 300 20 0 456 0\n"), Some((1234, 456)));
+        assert_eq!(mapped_pages("1234 500"), None);
+        assert_eq!(mapped_pages(""), None);
     }
 }
