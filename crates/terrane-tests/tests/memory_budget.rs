@@ -176,7 +176,7 @@ fn every_design_stays_within_every_budget() {
     if std::env::var_os("TERRANE_LARGE").is_none() {
         return;
     }
-    let budgets = [8, 32, 128, 512].into_iter();
+    let budgets = [8, 16, 32, 64, 128, 512].into_iter();
     run_all(budgets.flat_map(|budget_mib| {
         catalogue::ALL.iter().map(move |entry| Case::new(entry.name, budget_mib, 1000))
     }));

@@ -9,12 +9,12 @@
 //! | the rest: the block cache, open tables, write sets of transactions | three sixteenths |
 //!
 //! The block cache also gets the memory that the other parts leave unused, and returns it first. A tenth
-//! of the budget and up to 3 MiB are not usable: stacks, the allocator and small objects need them.
+//! of the budget and up to 4 MiB are not usable: stacks, the allocator and small objects need them.
 
 use terrane_memtable::PoolLimits;
 
 /// The stacks of threads, and what the allocator retains of freed buffers; small budgets leave less.
-const OUTSIDE_BYTES: usize = 3 << 20;
+const OUTSIDE_BYTES: usize = 4 << 20;
 
 /// The memory that one compaction should have, and one flush, so that several run concurrently. They run
 /// with half of it while others need the rest.

@@ -23,30 +23,37 @@ pub(super) const SMALL_ALIGN: usize = 16;
 #[derive(Debug)]
 pub(super) struct Memory {
     start: NonNull<u8>,
-    layout: Layout,
-    /// The pages, if the memory does not come from the allocator.
-    pages: Option<Pages>,
+    bytes: usize,
+    source: Source,
+}
+
+/// Where memory comes from.
+#[derive(Debug)]
+enum Source {
+    /// The allocator. The start is aligned within the allocation.
+    Allocator(NonNull<u8>, Layout),
+    System(Pages),
 }
 
 // SAFETY: `Memory` is only an address and accesses no bytes itself; its users synchronize accesses.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Takes memory with this alignment from the allocator.
+    /// Takes memory with this alignment, a multiple of [`SMALL_ALIGN`], from the allocator.
     pub(super) fn small(bytes: usize, align: usize) -> Self {
-        Self::allocate(layout(bytes, align))
+        let layout = layout(bytes + (align - SMALL_ALIGN));
+        // SAFETY: the size is not zero, because `layout` rounds it up to at least one line.
+        let allocation = unsafe { alloc_zeroed(layout) };
+        let Some(allocation) = NonNull::new(allocation) else { handle_alloc_error(layout) };
+        // SAFETY: the allocation is aligned to `SMALL_ALIGN` and longer than `bytes` by the rest, so the
+        // aligned start is followed by `bytes` bytes.
+        let start = unsafe { allocation.add(allocation.addr().get().wrapping_neg() % align) };
+        Self { start, bytes, source: Source::Allocator(allocation, layout) }
     }
 
     /// Takes memory for a frame outside of a pool from the allocator.
     pub(super) fn standalone(bytes: usize) -> Self {
         Self::small(bytes, SMALL_ALIGN)
-    }
-
-    fn allocate(layout: Layout) -> Self {
-        // SAFETY: the size is not zero, because `layout` rounds it up to at least one line.
-        let start = unsafe { alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
-        Self { start, layout, pages: None }
     }
 
     /// Takes whole pages from the operating system: a huge page if `bytes` is the size of one.
@@ -55,15 +62,14 @@ impl Memory {
         if bytes == HUGE_PAGE_BYTES {
             pages.request_huge();
         }
-        let layout = layout(bytes, FRAME_ALIGN);
-        Self { start: pages.start(), layout, pages: Some(pages) }
+        Self { start: pages.start(), bytes, source: Source::System(pages) }
     }
 
     /// Does the same as [`Memory::pages`], but makes the system zero the pages at once, which takes
     /// 0.1 to 10 ms for a huge page.
     pub(super) fn populated(bytes: usize) -> Self {
         let memory = Self::pages(bytes);
-        if let Some(pages) = &memory.pages {
+        if let Source::System(pages) = &memory.source {
             pages.populate();
         }
         memory
@@ -79,7 +85,8 @@ impl Memory {
     /// # Safety
     /// `start` comes from [`Memory::into_raw`] of standalone memory of this size, and is used once.
     pub(super) unsafe fn of_raw(start: NonNull<u8>, bytes: usize) -> Self {
-        Self { start, layout: layout(bytes, SMALL_ALIGN), pages: None }
+        // Its start is that of the allocation.
+        Self { start, bytes, source: Source::Allocator(start, layout(bytes)) }
     }
 
     pub(super) fn start(&self) -> NonNull<u8> {
@@ -87,20 +94,20 @@ impl Memory {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.layout.size()
+        self.bytes
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        if self.pages.is_none() {
+        if let Source::Allocator(allocation, layout) = self.source {
             // SAFETY: the memory was allocated with this layout, and is freed once.
-            unsafe { dealloc(self.start.as_ptr(), self.layout) };
+            unsafe { dealloc(allocation.as_ptr(), layout) };
         }
     }
 }
 
-fn layout(bytes: usize, align: usize) -> Layout {
-    Layout::from_size_align(bytes.max(FRAME_ALIGN), align)
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes.max(FRAME_ALIGN), SMALL_ALIGN)
         .unwrap_or_else(|_| handle_alloc_error(Layout::new::<u8>()))
 }
