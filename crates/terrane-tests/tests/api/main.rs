@@ -92,6 +92,7 @@ mod related_files;
 mod reopening;
 mod repair;
 mod rotation_cpu;
+mod scans;
 mod separated_values;
 mod snapshots;
 mod statistics;

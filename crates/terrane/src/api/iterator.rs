@@ -1,6 +1,10 @@
 //! Iterators over keys and values, which can be advanced from both ends.
 
+mod back;
+
 use std::sync::Arc;
+
+use terrane_memtable::head_of;
 
 use crate::api::handle::Handle;
 use crate::base::error::{Error, Result};
@@ -50,6 +54,8 @@ pub struct Iter {
     front: Option<VisibleCursor>,
     /// Boxed, because few iterators go backward, and a small iterator is cheaper to move.
     back: Option<Box<VisibleCursor>>,
+    /// While the front may step within its block: the end of the range by the first eight bytes. Otherwise 0.
+    within: u64,
     /// Whether the front cursor is on an entry that was not returned yet.
     is_front_fresh: bool,
     /// Whether the back cursor is on an entry that was not returned, because the ends had met.
@@ -93,6 +99,7 @@ impl Iter {
             start: (&*start).into(),
             end: end.map(|end| (&*end).into()),
             front: None,
+            within: 0,
             back: None,
             is_front_fresh: false,
             is_back_fresh: false,
@@ -140,6 +147,7 @@ impl Iter {
         self.check_process()?;
         let key = key.as_ref().max(&self.start[..]);
         let sample = Sample::begin();
+        self.within = 0;
         // If the seek fails, the iterator has ended.
         self.is_done = true;
         match &mut self.front {
@@ -178,7 +186,26 @@ impl Iter {
     ///
     /// # Errors
     /// A table or a value could not be read, which ends the iterator.
+    #[inline]
     pub fn advance(&mut self) -> Result<bool> {
+        if self.within > 0 && self.step_within() { Ok(true) } else { self.advance_beyond() }
+    }
+
+    /// Moves to the next entry if it is in the same block. Otherwise the iterator stays where it is, and
+    /// returns false.
+    #[inline(never)]
+    fn step_within(&mut self) -> bool {
+        let within = self.within;
+        let is_here = self.owner.is_this_process();
+        let moved = self.front.as_mut().is_some_and(|front| is_here && front.step_within(within));
+        self.count += u64::from(moved);
+        moved
+    }
+
+    /// Does the same as [`Iter::advance`], also beyond a block.
+    #[inline(never)]
+    fn advance_beyond(&mut self) -> Result<bool> {
+        self.within = 0;
         if self.is_done {
             return Ok(false);
         }
@@ -198,7 +225,19 @@ impl Iter {
             front.load_value(self.view.values())?;
         }
         self.is_done = false;
+        self.within = self.end_within();
         Ok(true)
+    }
+
+    /// Returns the end of the range by the first eight bytes, if the front may step within its block; 0 if it
+    /// must not.
+    #[inline]
+    fn end_within(&self) -> u64 {
+        let may_step = self.front.as_ref().is_some_and(VisibleCursor::may_step_within);
+        if !may_step || self.back.is_some() || self.values == IterValues::Load {
+            return 0;
+        }
+        self.end.as_ref().map_or(u64::MAX, |end| head_of(end))
     }
 
     /// Ends the iterator with an error in a process that was forked from the one that created it.
@@ -235,6 +274,9 @@ impl Iter {
     /// Returns the key of the entry that [`Iter::advance`] moved to; empty if there is none.
     #[inline]
     pub fn key(&self) -> &[u8] {
+        if let Some(front) = self.front_within() {
+            return front.key_within();
+        }
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::key)
     }
 
@@ -245,7 +287,16 @@ impl Iter {
         if self.values != IterValues::InPlace {
             return self.checked_value();
         }
+        if let Some(front) = self.front_within() {
+            return front.value_within();
+        }
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
+    }
+
+    /// Returns the front if it is on an entry from which it may step within its block.
+    #[inline]
+    fn front_within(&self) -> Option<&VisibleCursor> {
+        self.front.as_ref().filter(|_| self.within > 0)
     }
 
     /// Returns when the value of the entry that [`Iter::advance`] moved to expires, in microseconds since
@@ -270,56 +321,6 @@ impl Iter {
             IterValues::LeaveOut => Value::empty(),
             IterValues::InPlace | IterValues::Load => cursor.pin_value(),
         }
-    }
-
-    fn retreat(&mut self) -> Result<bool> {
-        if self.is_done {
-            return Ok(false);
-        }
-        self.check_process()?;
-        self.is_done = true;
-        if let Err(error) = self.step_back() {
-            // The position of the back is unknown, so the iterator stays empty even after a seek.
-            self.end = Some(self.start.clone());
-            return Err(error);
-        }
-        self.is_done = !self.back.as_ref().is_some_and(|back| self.is_back_inside(back));
-        self.is_back_fresh = self.is_done;
-        self.count += 1;
-        if let (Some(back), IterValues::Load, false) = (&mut self.back, self.values, self.is_done)
-            && let Err(error) = back.load_value(self.view.values())
-        {
-            self.is_done = true;
-            self.end = Some(self.start.clone());
-            return Err(error);
-        }
-        Ok(!self.is_done)
-    }
-
-    fn step_back(&mut self) -> Result<()> {
-        match &mut self.back {
-            None => {
-                let sample = Sample::begin();
-                let back = self.view.cursor_before(self.end.as_deref(), &self.start)?;
-                sample.end(&self.handle.engine.context.counters.durations, Timed::Seek);
-                self.back = Some(Box::new(back));
-                Ok(())
-            }
-            Some(_) if self.is_back_fresh => Ok(()),
-            Some(cursor) => cursor.step(),
-        }
-    }
-
-    fn is_back_inside(&self, back: &VisibleCursor) -> bool {
-        let after_front = |front: &VisibleCursor| {
-            // After a seek, either end may return the front's entry.
-            let given = !self.is_front_fresh;
-            front.is_valid()
-                && if given { back.key() > front.key() } else { back.key() >= front.key() }
-        };
-        back.is_valid()
-            && back.key() >= &self.start[..]
-            && self.front.as_ref().is_none_or(after_front)
     }
 }
 

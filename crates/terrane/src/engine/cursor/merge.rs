@@ -28,6 +28,9 @@ pub(crate) struct MergeCursor {
     /// The sources that are on an entry, in the order of their entries.
     order: Vec<Ranked>,
     direction: Direction,
+    /// Whether the first source is a run that was first before the last step, too: its next entries probably
+    /// come before those of the other sources.
+    is_in_stretch: bool,
 }
 
 /// A source with the head of its current key.
@@ -56,7 +59,7 @@ impl MergeCursor {
     /// Creates a cursor without sources.
     pub(crate) fn empty() -> Self {
         let (sources, order) = SPARE.try_with(Cell::take).unwrap_or_default();
-        Self { sources, order, direction: Direction::Forward }
+        Self { sources, order, direction: Direction::Forward, is_in_stretch: false }
     }
 
     /// Adds a source. The cursor must not be positioned yet.
@@ -261,6 +264,27 @@ impl MergeCursor {
         Ok(())
     }
 
+    /// Returns true if [`MergeCursor::step_within`] will probably succeed.
+    #[inline]
+    pub(crate) fn is_in_stretch(&self) -> bool {
+        self.is_in_stretch
+    }
+
+    /// Makes a step that needs only the block of the first source: to an entry below `below` and before the
+    /// entries of all other sources, by the first eight bytes of the keys, which is a value that was written at or
+    /// before `seq` and does not expire. Returns false, and stays where it is, if the next entry is not one.
+    ///
+    /// The head of the first source in `order` is then that of an earlier entry, but still below the others.
+    #[inline(always)]
+    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
+        let Some(first) = self.order.first() else { return false };
+        let below = self.order.get(1).map_or(below, |second| below.min(second.head));
+        match self.sources.get_mut(first.source) {
+            Some(Source::Run(run)) => run.step_within(below, seq),
+            _ => false,
+        }
+    }
+
     #[inline]
     fn first_source(&mut self) -> Option<&mut Source> {
         self.sources.get_mut(self.order.first()?.source)
@@ -316,6 +340,7 @@ impl MergeCursor {
             self.order.remove(0);
             return;
         };
+        let is_run = matches!(source, Source::Run(_));
         let moved = Ranked { head: source.head(), ..first };
         let mut at = 0;
         while let Some(&next) = self.order.get(at + 1)
@@ -325,6 +350,7 @@ impl MergeCursor {
             at += 1;
         }
         self.order[at] = moved;
+        self.is_in_stretch = at == 0 && is_run;
     }
 }
 

@@ -159,6 +159,12 @@ impl RunCursor {
         if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
     }
 
+    /// See [`BlockCursor::step_within`](crate::files::table::TableCursor::step_within).
+    #[inline(always)]
+    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
+        self.entries.as_mut().is_some_and(|entries| entries.step_within(below, seq))
+    }
+
     pub(crate) fn previous(&mut self) -> Result<()> {
         let Some(entries) = &mut self.entries else { return Ok(()) };
         entries.previous()?;

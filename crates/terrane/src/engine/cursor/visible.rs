@@ -3,6 +3,7 @@
 
 mod chain;
 mod load;
+mod within;
 
 pub(crate) use load::ValueSource;
 

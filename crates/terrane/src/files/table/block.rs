@@ -32,6 +32,7 @@ mod key_buffer;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod usual;
 
 pub(crate) use builder::BlockBuilder;
 pub(crate) use cursor::BlockCursor;
@@ -42,7 +43,7 @@ use std::ops::Range;
 
 use terrane_memtable::{prefetch_line, prefetch_lines};
 
-use crate::base::codec::{DecodeError, Decoded, Reader, short_varint};
+use crate::base::codec::{DecodeError, Decoded, Reader};
 use crate::base::expiry::EXPIRY_BYTES;
 use crate::base::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
 
@@ -193,43 +194,6 @@ impl<'a> Block<'a> {
     #[inline(always)]
     fn hot_entry(&self, index: usize) -> Decoded<RawEntry<'a>> {
         self.usual_entry(index).map_or_else(|| self.entry(index), Ok)
-    }
-
-    /// Returns the entry at an index if its offsets and lengths are short and it is not damaged.
-    ///
-    /// One load reads both offsets, and a second one reads everything before the key, so that a
-    /// scan takes few instructions per entry.
-    #[inline(always)]
-    pub(super) fn usual_entry(&self, index: usize) -> Option<RawEntry<'a>> {
-        let layout = self.layout;
-        if index >= layout.count || layout.wide {
-            return None;
-        }
-        // At least two bytes follow the last offset, because an entry follows.
-        let pair = u32::from_le_bytes(self.word(layout.offsets + index * 2)?);
-        let start = layout.entries.start + (pair & 0xffff) as usize;
-        let end = match index + 1 == layout.count {
-            true => layout.entries.end,
-            false => layout.entries.start + (pair >> 16) as usize,
-        };
-        let word = u64::from_le_bytes(self.word(start)?);
-        let (packed, seq_len) = short_varint(word)?;
-        let suffix_len = (word.checked_shr(8 * seq_len as u32)? & 0xff) as usize;
-        if suffix_len >= 0x80 {
-            return None;
-        }
-        let rest_start = start + seq_len + 1;
-        let value_start = rest_start + suffix_len.saturating_sub(HEAD_BYTES);
-        let rest = self.bytes.get(rest_start..value_start)?;
-        let value = self.bytes.get(value_start..end)?;
-        let kind = kind_of(packed & ((1 << layout.kind_bits) - 1))?;
-        if kind == EntryKind::Expiring && !may_expire(layout, value) {
-            return None;
-        }
-        let seq = layout.base_seq + (packed >> layout.kind_bits);
-        let head = self.head(index);
-        let entry = RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start };
-        (seq <= MAX_SEQ).then_some(entry)
     }
 
     /// Returns the entry at an index, which must be below [`Block::len`].

@@ -222,6 +222,13 @@ impl TableCursor {
         if self.entries.is_valid() { Ok(()) } else { self.skip_key() }
     }
 
+    /// See [`BlockCursor::step_within`].
+    #[inline(always)]
+    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
+        // The next block is prefetched by the step to the entry before this one.
+        self.entries.remaining() != BEFORE_NEXT_BLOCK + 1 && self.entries.step_within(below, seq)
+    }
+
     /// Moves from past the end of a block to the first entry whose key is not the last key of that
     /// block.
     #[inline(never)]

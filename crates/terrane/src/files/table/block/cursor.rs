@@ -156,6 +156,31 @@ impl BlockCursor {
         self.walk(next, |index| index + ENTRIES_AHEAD)
     }
 
+    /// Moves to the next entry if the block has one, and if it is another key's, which is below `below` by
+    /// the first eight bytes, and a value that was written at or before `seq` and does not expire. Otherwise
+    /// the cursor stays where it is, and returns false.
+    ///
+    /// Most steps of a scan are such steps, and this is all that they do.
+    #[inline(always)]
+    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
+        let Some(bytes) = self.block.as_deref() else { return false };
+        let block = Block::new(bytes, &self.layout);
+        let index = self.index + 1;
+        let Some(entry) = block.usual_value(index) else { return false };
+        let rest = bytes.get(entry.rest_start..).unwrap_or_default();
+        let key_head = self.key.head_with(entry.head, entry.suffix_len, rest);
+        if entry.head == self.head || entry.seq > seq || key_head >= below {
+            return false;
+        }
+        block.prefetch_at(index + ENTRIES_AHEAD);
+        self.key.set_suffix(key_head, entry.head, entry.suffix_len, rest);
+        self.head = entry.head;
+        self.index = index;
+        self.seq = entry.seq;
+        self.value = entry.value;
+        true
+    }
+
     pub(crate) fn previous(&mut self) -> Decoded<()> {
         if self.index == 0 {
             self.kind = None;
@@ -188,7 +213,8 @@ impl BlockCursor {
         block.prefetch_at(ahead(index));
         let entry = block.hot_entry(index)?;
         let rest = bytes.get(entry.rest_start..).unwrap_or_default();
-        self.key.set_suffix(entry.head, entry.suffix_len, rest);
+        let key_head = self.key.head_with(entry.head, entry.suffix_len, rest);
+        self.key.set_suffix(key_head, entry.head, entry.suffix_len, rest);
         self.head = entry.head;
         self.index = index;
         self.seq = entry.seq;

@@ -55,21 +55,21 @@ impl KeyBuffer {
 
     /// Replaces the part after the prefix by a suffix of `suffix_len` bytes. `head` contains its
     /// first four bytes, padded with zeros. `rest` begins with the remaining bytes, and may be
-    /// longer.
+    /// longer. `key_head` is what [`KeyBuffer::head_with`] returned for this suffix.
     #[inline(always)]
-    pub(super) fn set_suffix(&mut self, head: u32, suffix_len: usize, rest: &[u8]) {
+    pub(super) fn set_suffix(&mut self, key_head: u64, head: u32, suffix_len: usize, rest: &[u8]) {
         self.len = self.prefix_len + suffix_len;
-        self.head = self.head_with(head, suffix_len, rest);
+        self.head = key_head;
         let rest_len = suffix_len.saturating_sub(HEAD_BYTES);
         if self.copy_pieces(head, rest_len, rest).is_none() {
             self.set_long(head, suffix_len, rest.get(..rest_len).unwrap_or_default());
         }
     }
 
-    /// Returns the first eight bytes of the key. They are computed rather than loaded from the
+    /// Returns the first eight bytes of the key with this suffix. They are computed rather than loaded from the
     /// buffer, because a load must wait for the several stores that have just filled it.
     #[inline(always)]
-    fn head_with(&self, head: u32, suffix_len: usize, rest: &[u8]) -> u64 {
+    pub(super) fn head_with(&self, head: u32, suffix_len: usize, rest: &[u8]) -> u64 {
         if self.prefix_len >= 8 {
             return self.prefix_head;
         }
@@ -164,7 +164,9 @@ mod tests {
                     let suffix = &suffixes[..suffix_len];
                     let from = suffix_len.min(HEAD_BYTES);
                     let rest = &suffixes[from..(suffix_len + slack).min(suffixes.len())];
-                    buffer.set_suffix(head_of_suffix(suffix), suffix_len, rest);
+                    let head = head_of_suffix(suffix);
+                    let key_head = buffer.head_with(head, suffix_len, rest);
+                    buffer.set_suffix(key_head, head, suffix_len, rest);
                     let key = &bytes[..prefix_len + suffix_len];
                     assert_eq!(buffer.as_slice(), key, "{prefix_len} + {suffix_len}, {slack}");
                     assert_eq!(buffer.head(), head_of(key), "{prefix_len} + {suffix_len}");
