@@ -5,7 +5,7 @@
 //! memtable runs with the smallest budget; `TERRANE_ROUNDS` is the number of random choices of a design,
 //! a budget and a value size, and `TERRANE_SEED` the first seed.
 #![cfg(target_os = "linux")]
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
 use std::process::Command;
@@ -170,7 +170,7 @@ fn a_process_that_writes_at_full_speed_stays_within_its_budget() {
     run_all(designs.into_iter().map(|design| Case::new(design, 8, 1000)));
 }
 
-/// All designs with all budgets, which takes half an hour; `TERRANE_LARGE=1` runs it.
+/// All designs with all budgets, which takes an hour; `TERRANE_LARGE=1` runs it.
 #[test]
 fn every_design_stays_within_every_budget() {
     if std::env::var_os("TERRANE_LARGE").is_none() {
