@@ -7,6 +7,7 @@
 //! | `house` | sizes, import cycles and the voice of the prose, against committed limits |
 //! | `cost` | instructions, allocations and system calls of operations, against a committed table |
 //! | `clients` | interfaces of the engine other than Rust, with the clients of their users |
+//! | `pair` | this commit against an earlier one, in turns |
 //! | `platforms` | the engine checked for the platforms that it supports |
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `release` | a release, its checks and its rehearsal; rules and lists of dependencies |
@@ -30,6 +31,7 @@ mod flags;
 mod house;
 mod miri;
 mod package;
+mod pair;
 mod platforms;
 mod release;
 mod report;
@@ -48,6 +50,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                                prints every finding, --lower writes the values that fell
   cost [--write]               instructions, atomic operations, system calls, allocations and bytes of
                                operations, against docs/cost.md; needs Valgrind; --write writes them
+  pair [COMMIT] [--rounds N]   'terrane bench' of this commit against that of an earlier one, by default
+                               the last release, in N rounds (5); fails if a workload became slower
   clients [NAME...]            test interfaces other than Rust, or all of them, concurrently, with real
                                clients; installs missing packages (clients/README.md)
   platforms                    check the engine for the platforms that it supports
@@ -83,6 +87,10 @@ fn main() -> ExitCode {
         }
         ["cost", ref rest @ ..] => match cost::Mode::parse(rest) {
             Some(mode) => cost::run(mode),
+            None => return usage(),
+        },
+        ["pair", ref rest @ ..] => match pair::PairArguments::parse(rest) {
+            Some(pair) => pair::run(&pair),
             None => return usage(),
         },
         ["platforms"] => platforms::check(),

@@ -12,6 +12,7 @@ use std::process::Command;
 
 use crate::dist::{self, version_of};
 use crate::package;
+use crate::pair::PairArguments;
 use crate::platforms;
 use crate::report::{Report, Stop};
 use crate::step::{StepResult, cargo, host, root, step};
@@ -49,6 +50,7 @@ pub(crate) fn run(executes: bool) -> StepResult {
     crate::ci::minimum_rust(&["--workspace"])?;
     crate::cost::run(crate::cost::Mode::Check)?;
     crate::ci::compare()?;
+    crate::pair::run(&PairArguments { revision: None, rounds: 5 })?;
     package::publish()?;
     let tag = format!("v{version}");
     step("tag", &mut git(["tag", "--annotate", &tag, "--message", &format!("Terrane {version}")]))?;
