@@ -86,9 +86,9 @@ impl MergeCursor {
 
     /// Returns true if the cursor is on a value that was written at or before `seq` and does not
     /// expire.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_lasting_at(&self, seq: SeqNo) -> bool {
-        self.current().is_some_and(|at| at.seq() <= seq && at.kind().is_lasting())
+        self.current().is_some_and(|source| source.is_lasting_at(seq))
     }
 
     #[inline]

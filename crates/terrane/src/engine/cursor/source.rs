@@ -68,6 +68,18 @@ impl Source {
         }
     }
 
+    /// Returns true if the cursor is on a value that was written at or before `seq` and does not
+    /// expire.
+    #[inline(always)]
+    pub(crate) fn is_lasting_at(&self, seq: SeqNo) -> bool {
+        match self {
+            Self::Memtable(cursor) => {
+                cursor.entry().is_some_and(|entry| entry.seq <= seq && entry.kind.is_lasting())
+            }
+            Self::Run(cursor) => cursor.seq() <= seq && cursor.kind().is_lasting(),
+        }
+    }
+
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
         match self {

@@ -177,6 +177,7 @@ impl BlockCursor {
         self.head = entry.head;
         self.index = index;
         self.seq = entry.seq;
+        self.kind = Some(EntryKind::Value);
         self.value = entry.value;
         true
     }
