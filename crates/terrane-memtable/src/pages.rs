@@ -6,6 +6,10 @@
 //! as soon as it is dropped.
 
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The sum of the requested lengths of all pages.
+static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The size of a huge page on x86-64.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -21,6 +25,8 @@ const PAGE_BYTES_MAX: usize = 64 << 10;
 pub struct Pages {
     start: NonNull<u8>,
     bytes: usize,
+    /// The length that was requested.
+    requested: usize,
 }
 
 // SAFETY: the value owns its pages (invariant 1), which are not tied to a thread, and accesses none of
@@ -33,8 +39,18 @@ impl Pages {
     /// Maps at least `bytes` bytes, aligned to a huge page if they are at least one. Returns `None` if the system
     /// has no memory, and where this crate uses the allocator alone: outside Linux and under Miri.
     pub fn map(bytes: usize) -> Option<Self> {
-        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES_MAX)?;
-        system::map(bytes).map(|start| Self { start, bytes })
+        let requested = bytes;
+        let bytes = requested.checked_next_multiple_of(PAGE_BYTES_MAX)?;
+        let start = system::map(bytes)?;
+        // Relaxed: no other memory access depends on the sum.
+        TOTAL_BYTES.fetch_add(requested, Ordering::Relaxed);
+        Some(Self { start, bytes, requested })
+    }
+
+    /// Returns the bytes that were requested for all pages of this process that exist. An allocator that
+    /// counts does not see them.
+    pub fn total_bytes() -> usize {
+        TOTAL_BYTES.load(Ordering::Relaxed)
     }
 
     /// Returns the address of the first page.
@@ -57,6 +73,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
+        TOTAL_BYTES.fetch_sub(self.requested, Ordering::Relaxed);
         system::unmap(self.start, self.bytes);
     }
 }

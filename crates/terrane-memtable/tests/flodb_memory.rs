@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use terrane_memtable::{
-    Config, DrainInsert, EntryKind, FloDbConfig, LowerLevel, Memtable, Pool, Update,
+    Config, DrainInsert, EntryKind, FloDbConfig, LowerLevel, Memtable, Pages, Pool, Update,
 };
 
 struct Counting;
@@ -31,6 +31,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+fn allocated() -> isize {
+    ALLOCATED.load(Ordering::Relaxed) + Pages::total_bytes() as isize
+}
+
 #[test]
 fn memory_is_what_the_allocator_gave() {
     let pool = Pool::new(0);
@@ -39,7 +43,7 @@ fn memory_is_what_the_allocator_gave() {
     for ((buckets, value_len), lower) in
         sizes.into_iter().flat_map(|size| levels.map(|lower| (size, lower)))
     {
-        let before = ALLOCATED.load(Ordering::Relaxed);
+        let before = allocated();
         let insert = DrainInsert::Multi;
         let update = Update::InPlace;
         let config = FloDbConfig { buckets, partition_bits: 4, lower, insert, update };
@@ -54,14 +58,14 @@ fn memory_is_what_the_allocator_gave() {
                 front.drain();
             }
             if seq % 25_000 == 0 {
-                let given = (ALLOCATED.load(Ordering::Relaxed) - before) as f64;
+                let given = (allocated() - before) as f64;
                 let said = memtable.memory().total_bytes() as f64 + value.len() as f64;
                 let is_close = (said / given - 1.0).abs() < 0.02;
                 assert!(is_close, "{buckets} buckets at {seq}: reported {said}, allocated {given}");
             }
         }
         drop(memtable);
-        let left = ALLOCATED.load(Ordering::Relaxed) - before;
+        let left = allocated() - before;
         assert!(left < 1000, "{left} bytes are left");
     }
 }

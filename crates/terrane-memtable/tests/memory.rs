@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use terrane_memtable::{
     BTreeConfig, Config, EntryKind, FrontLevel, HashVectorConfig, HashView, MAX_SEQ, Memtable,
-    Pool, VectorConfig, VectorQuery,
+    Pages, Pool, VectorConfig, VectorQuery,
 };
 use terrane_testkit::Rng;
 
@@ -37,12 +37,17 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Returns the bytes in use, with those that come from the system directly.
+fn in_use() -> usize {
+    IN_USE.load(Ordering::Relaxed) + Pages::total_bytes()
+}
+
 /// Bytes that are not counted, in addition to the relative error: the lists of chunks, and
 /// allocations of the test's thread.
 const SLACK_BYTES: usize = 4096;
 
 fn check(kind: &str, when: &str, memtable: &Memtable, before: usize, data_bytes: usize) {
-    let taken = IN_USE.load(Ordering::Relaxed) - before;
+    let taken = in_use() - before;
     let memory = memtable.memory();
     assert_eq!(memory.data_bytes, data_bytes, "{kind} {when}");
     assert_eq!(
@@ -59,7 +64,7 @@ fn check(kind: &str, when: &str, memtable: &Memtable, before: usize, data_bytes:
 
 fn check_kind(kind: &str, config: Config) {
     let pool = Pool::new(0);
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     let memtable = Memtable::new(config, &pool);
     check(kind, "when empty", &memtable, before, 0);
     let mut rng = Rng::new(1);
@@ -85,7 +90,7 @@ fn check_kind(kind: &str, config: Config) {
     assert_eq!(Arc::strong_count(&memtable), 1);
     drop(memtable);
     // The thread that runs the tests may have freed a little since.
-    let left = IN_USE.load(Ordering::Relaxed).saturating_sub(before);
+    let left = in_use().saturating_sub(before);
     assert!(left <= SLACK_BYTES, "{kind} leaves {left} bytes");
 }
 
@@ -99,7 +104,7 @@ fn check_threads(kind: &str, config: Config) {
     /// One uncounted chunk for each thread, and the threads themselves.
     const ON_THE_WAY_BYTES: usize = (THREADS as usize + 1) << 20;
     let pool = Pool::new(0);
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     let memtable = Memtable::new(config, &pool);
     let inserted = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -129,9 +134,9 @@ fn check_threads(kind: &str, config: Config) {
             });
         }
         while inserted.load(Ordering::Relaxed) < THREADS as usize {
-            let least = IN_USE.load(Ordering::Relaxed) - before;
+            let least = in_use() - before;
             let said = memtable.memory().total_bytes();
-            let most = IN_USE.load(Ordering::Relaxed) - before;
+            let most = in_use() - before;
             let is_between = said + least / 50 + ON_THE_WAY_BYTES >= least
                 && said <= most + most / 50 + ON_THE_WAY_BYTES;
             assert!(is_between, "{kind}: reports {said}, but has {least} to {most}");
@@ -144,7 +149,7 @@ fn check_threads(kind: &str, config: Config) {
         }
     });
     for when in ["after threads", "frozen after threads"] {
-        let taken = IN_USE.load(Ordering::Relaxed) - before;
+        let taken = in_use() - before;
         let said = memtable.memory().total_bytes();
         let off = said.abs_diff(taken);
         assert!(off <= taken / 50 + SLACK_BYTES, "{kind} {when}: reports {said} of {taken}");
@@ -192,7 +197,7 @@ fn check_range_tombstones() {
     for (key_len, count) in [(8, 10_000_u64), (40, 3000), (1000, 500)] {
         for is_ordered in [true, false] {
             let pool = Pool::new(0);
-            let before = IN_USE.load(Ordering::Relaxed);
+            let before = in_use();
             let memtable = Memtable::new(Config::BTree(BTreeConfig), &pool);
             for seq in 1..=count {
                 let place =
@@ -203,7 +208,7 @@ fn check_range_tombstones() {
                 end[7] = 1;
                 memtable.insert_range_tombstone(&start, Some(&end), seq, seq);
             }
-            let taken = IN_USE.load(Ordering::Relaxed) - before;
+            let taken = in_use() - before;
             let said = memtable.memory().total_bytes();
             let off = said.abs_diff(taken);
             assert!(off <= taken / 8, "{key_len}: reports {said} of {taken}");
