@@ -64,10 +64,10 @@ impl Pages {
         system::request_huge(self.start, self.bytes);
     }
 
-    /// Makes the system zero all pages now, which takes 0.1 to 10 ms for a huge page. An older kernel
+    /// Makes the system zero all requested pages now, which takes 0.1 to 10 ms for a huge page. An older kernel
     /// provides them on first use.
     pub fn populate(&self) {
-        system::populate(self.start, self.bytes);
+        system::populate(self.start, self.requested);
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 /// Blocks of at least this size come from the system instead of the allocator.
 const MAPPED_BYTES_MIN: usize = BLOCK_BYTES_MIN;
 
-/// Blocks of at least this size are aligned for transparent huge pages of this size, and
+/// Mapped blocks of at least this size are aligned for transparent huge pages of this size, and
 /// prepared blocks request them: a search touches a few random lines of a large structure, and with
 /// small pages each of them also misses the TLB. A block that is not prepared has small pages, because
 /// its first writer takes the page faults, and a fault for a huge page may take milliseconds.
@@ -33,7 +33,7 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// How many blocks are prepared in advance.
 const BLOCKS_PREPARED: usize = 2;
 
-/// Memory that is zeroed, or has the contents of an earlier use.
+/// Memory that is uninitialised, or has the contents of an earlier use.
 ///
 /// Invariant 1: `start` is the start of `len` bytes of `source`, which only this block owns.
 pub(crate) struct MemoryBlock {

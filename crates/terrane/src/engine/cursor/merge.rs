@@ -28,8 +28,8 @@ pub(crate) struct MergeCursor {
     /// The sources that are on an entry, in the order of their entries.
     order: Vec<Ranked>,
     direction: Direction,
-    /// Whether the first source is a run that was first before the last step, too: its next entries probably
-    /// come before those of the other sources.
+    /// Whether the last step left a run the first source: its next entries probably come before those of the
+    /// other sources. A seek leaves it as it is.
     is_in_stretch: bool,
 }
 
