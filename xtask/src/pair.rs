@@ -15,7 +15,8 @@ use crate::tool::output;
 const WORKLOADS: &str =
     "fillrandom,overwrite,readrandom,readmissing,multireadrandom,seekrandom,readseq";
 
-/// A workload is slower than before if it has both less throughput and more processor time than this.
+/// A workload is slower than before if it has both less throughput and more processor time than this. Where the
+/// system reports no processor time, none is.
 const RATIO_MIN: f64 = 0.9;
 
 /// The arguments of `cargo xtask pair`.
@@ -102,28 +103,48 @@ fn git(arguments: &[&str]) -> Command {
 /// Builds the command of a commit, once, and returns its path.
 fn earlier_command(revision: &str, dir: &Path) -> Result<PathBuf, String> {
     let commit = output(&mut git(&["rev-parse", "--verify", &format!("{revision}^{{commit}}")]))?;
-    let built = dir.join(commit.trim());
+    // Another compiler makes another program.
+    let rustc = output(Command::new("rustc").arg("--version"))?;
+    let version = rustc.split(' ').nth(1).unwrap_or_default();
+    let built = dir.join(format!("{}-{version}", commit.trim()));
     if built.exists() {
         return Ok(built);
     }
     let source = dir.join("source");
     let tree = source.display().to_string();
+    let remove = || git(&["worktree", "remove", "--force", "--force", &tree]).output();
     // What an interrupted run left.
-    let _ = git(&["worktree", "remove", "--force", &tree]).output();
+    let _ = remove();
     step("pair, check out", &mut git(&["worktree", "add", "--detach", &tree, commit.trim()]))?;
     let mut build = cargo(["build", "--release", "--package", "terrane-cli"]);
     build.current_dir(&source).env("CARGO_TARGET_DIR", dir.join("build"));
-    step("pair, build the earlier commit", &mut build)?;
-    std::fs::copy(dir.join("build/release/terrane"), &built)
+    let result = step("pair, build the earlier commit", &mut build);
+    let _ = remove();
+    result?;
+    // Under its name only once it is complete.
+    let copied = dir.join("incomplete");
+    std::fs::copy(dir.join("build/release/terrane"), &copied)
+        .and_then(|_| std::fs::rename(&copied, &built))
         .map_err(|error| format!("{}: {error}", built.display()))?;
-    step("pair, clean up", &mut git(&["worktree", "remove", "--force", &tree]))?;
     Ok(built)
 }
 
 /// Runs the workloads with a command.
 fn measure(command: &Path) -> Result<Vec<(String, Run)>, String> {
     let lines = output(Command::new(command).args(["bench", "--json", "--workload", WORKLOADS]))?;
-    lines.lines().map(|line| parse(line).ok_or_else(|| format!("no result: {line}"))).collect()
+    let runs: Vec<(String, Run)> = lines
+        .lines()
+        .map(|line| parse(line).ok_or_else(|| format!("no result: {line}")))
+        .collect::<Result<_, _>>()?;
+    // A name may have a parameter, such as multireadrandom:32.
+    let is_named = |(run, name): (&(String, Run), &str)| run.0.split(':').next() == Some(name);
+    if runs.len() == WORKLOADS.split(',').count()
+        && runs.iter().zip(WORKLOADS.split(',')).all(is_named)
+    {
+        Ok(runs)
+    } else {
+        Err(format!("{} ran other workloads than {WORKLOADS}", command.display()))
+    }
 }
 
 /// Parses a line of `terrane bench --json`.
@@ -133,8 +154,9 @@ fn parse(line: &str) -> Option<(String, Run)> {
         Some(rest.split([',', '}']).next()?.trim_matches('"'))
     };
     let number = |name| field(name)?.parse().ok();
-    let run =
-        Run { ops_per_second: number("ops_per_second")?, cpu_seconds: number("cpu_seconds")? };
+    // A system may not report processor time.
+    let cpu_seconds = if field("cpu_seconds")? == "null" { 0.0 } else { number("cpu_seconds")? };
+    let run = Run { ops_per_second: number("ops_per_second")?, cpu_seconds };
     Some((field("workload")?.to_owned(), run))
 }
 
@@ -208,6 +230,9 @@ mod tests {
         let (workload, run) = parse(&line("readseq", 1234.5, 0.25)).unwrap();
         assert_eq!(workload, "readseq");
         assert_eq!(run, Run { ops_per_second: 1234.5, cpu_seconds: 0.25 });
+        let unknown =
+            line("readseq", 1.0, 0.0).replace("\"cpu_seconds\":0", "\"cpu_seconds\":null");
+        assert_eq!(parse(&unknown).unwrap().1.cpu_seconds, 0.0);
         assert_eq!(parse("{\"workload\":\"readseq\"}"), None);
     }
 
