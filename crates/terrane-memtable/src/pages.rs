@@ -11,9 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The sum of the requested lengths of all pages.
 static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// The size of a huge page on x86-64.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
-
 /// The size of the largest pages among the supported systems. Mappings are multiples of it; what is
 /// beyond the requested length is never touched.
 const PAGE_BYTES_MAX: usize = 64 << 10;
@@ -84,7 +81,8 @@ mod system {
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-    use super::HUGE_PAGE_BYTES;
+    /// The size of a huge page on x86-64.
+    const HUGE_PAGE_BYTES: usize = 2 << 20;
 
     pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
         let start = map_anywhere(bytes)?;
@@ -158,6 +156,8 @@ mod system {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    const HUGE_PAGE_BYTES: usize = 2 << 20;
 
     #[test]
     fn pages_are_zeroed_and_aligned_if_large() {
