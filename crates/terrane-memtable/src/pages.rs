@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The sum of the requested lengths of all pages.
 static TOTAL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
+/// The size of a huge page on x86-64.
+pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// The size of the largest pages among the supported systems. Mappings are multiples of it; what is
 /// beyond the requested length is never touched.
 const PAGE_BYTES_MAX: usize = 64 << 10;
@@ -33,8 +36,8 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Maps at least `bytes` bytes, aligned to a huge page if they are at least one. Returns `None` if the system
-    /// has no memory, and where this crate uses the allocator alone: outside Linux and under Miri.
+    /// Maps at least `bytes` bytes, aligned to a huge page if they are at least one. Returns `None` if the
+    /// system has no memory, and where this crate uses the allocator alone: outside Linux and under Miri.
     pub fn map(bytes: usize) -> Option<Self> {
         let requested = bytes;
         let bytes = requested.checked_next_multiple_of(PAGE_BYTES_MAX)?;
@@ -61,8 +64,8 @@ impl Pages {
         system::request_huge(self.start, self.bytes);
     }
 
-    /// Makes the system zero all requested pages now, which takes 0.1 to 10 ms for a huge page. An older kernel
-    /// provides them on first use.
+    /// Makes the system zero all requested pages now, which takes 0.1 to 10 ms for a huge page. An older
+    /// kernel provides them on first use.
     pub fn populate(&self) {
         system::populate(self.start, self.requested);
     }
@@ -81,8 +84,7 @@ mod system {
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-    /// The size of a huge page on x86-64.
-    const HUGE_PAGE_BYTES: usize = 2 << 20;
+    use super::HUGE_PAGE_BYTES;
 
     pub(super) fn map(bytes: usize) -> Option<NonNull<u8>> {
         let start = map_anywhere(bytes)?;
@@ -156,8 +158,6 @@ mod system {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-
-    const HUGE_PAGE_BYTES: usize = 2 << 20;
 
     #[test]
     fn pages_are_zeroed_and_aligned_if_large() {

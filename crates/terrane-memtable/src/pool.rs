@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::pages::Pages;
+use crate::pages::{HUGE_PAGE_BYTES, Pages};
 use crate::sync::{Mutex, lock};
 
 /// Alignment of blocks, and of all allocations of an arena.
@@ -23,12 +23,6 @@ pub(crate) const LARGEST_BYTES: usize = 4 << 20;
 
 /// Blocks of at least this size come from the system instead of the allocator.
 const MAPPED_BYTES_MIN: usize = BLOCK_BYTES_MIN;
-
-/// Mapped blocks of at least this size are aligned for transparent huge pages of this size, and
-/// prepared blocks request them: a search touches a few random lines of a large structure, and with
-/// small pages each of them also misses the TLB. A block that is not prepared has small pages, because
-/// its first writer takes the page faults, and a fault for a huge page may take milliseconds.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// How many blocks are prepared in advance.
 const BLOCKS_PREPARED: usize = 2;
@@ -79,7 +73,10 @@ impl MemoryBlock {
         Self { start, len, source: Source::Allocator(layout), is_prepared: false }
     }
 
-    /// Makes the system provide the pages of the block now.
+    /// Makes the system provide the pages of the block now: huge ones if the block is that large, because a
+    /// search touches a few random lines of a large structure, and with small pages each of them also
+    /// misses the TLB. A block that is not prepared has small pages: its first writer takes the page faults,
+    /// and a fault for a huge page may take milliseconds.
     pub(crate) fn prepare(&mut self) {
         if self.is_prepared {
             return;

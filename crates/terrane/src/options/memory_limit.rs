@@ -41,7 +41,8 @@ pub(crate) fn smallest_limit() -> Option<MemoryLimit> {
 
 /// Returns the bytes of memory that the operating system allows this process: the smallest of the memory of
 /// the machine, the limits of the control groups above the process (Linux), and what `RLIMIT_AS` and
-/// `RLIMIT_DATA` leave beside the memory that the process has mapped (macOS: the two limits). `None` if it reports none of them.
+/// `RLIMIT_DATA` leave beside the memory that the process has mapped (macOS: the two limits). `None` if it
+/// reports none of them.
 ///
 /// The default of [`Options::memory_budget`](crate::Options::memory_budget) is half of it, at most 512 MiB. A
 /// program can divide the other half among its own buffers.
