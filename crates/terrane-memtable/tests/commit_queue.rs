@@ -43,12 +43,22 @@ struct Database {
     queue: CommitQueue,
     next: AtomicU64,
     inserted: [AtomicU64; 5],
+    /// The writes up to this number are durable.
+    durable: AtomicU64,
 }
+
+/// The entry of a write that must not become visible before its sync.
+const SYNCED: u64 = 2;
 
 impl Database {
     fn new() -> Arc<Self> {
         let inserted = std::array::from_fn(|_| AtomicU64::new(0));
-        Arc::new(Self { queue: CommitQueue::new(0), next: AtomicU64::new(1), inserted })
+        Arc::new(Self {
+            queue: CommitQueue::new(0),
+            next: AtomicU64::new(1),
+            inserted,
+            durable: AtomicU64::new(0),
+        })
     }
 
     fn write(&self) -> u64 {
@@ -68,12 +78,27 @@ impl Database {
         last
     }
 
+    /// Inserts a write, lets another thread see it as unsynced, and syncs the log.
+    fn write_synced(&self) {
+        let seq = self.next.fetch_add(1, Ordering::Relaxed);
+        self.inserted[seq as usize].store(SYNCED, Ordering::Relaxed);
+        let finished = self.queue.finish_after(one(seq), || {
+            self.durable.fetch_max(seq, Ordering::Relaxed);
+            self.queue.note_synced(seq);
+            Ok::<_, ()>(())
+        });
+        assert_eq!(finished, Ok(true));
+        assert!(self.queue.visible() >= seq, "a write returned before it was visible");
+    }
+
     /// Reads the visible position. Every write up to this position must have been inserted.
     fn read(&self) -> u64 {
         let visible = self.queue.visible();
         for seq in 1..=visible {
             let inserted = self.inserted[seq as usize].load(Ordering::Relaxed);
-            assert_eq!(inserted, 1, "{seq} of {visible} is visible but not inserted");
+            assert_ne!(inserted, 0, "{seq} of {visible} is visible but not inserted");
+            let is_durable = self.durable.load(Ordering::Relaxed) >= seq;
+            assert!(is_durable || inserted != SYNCED, "{seq} is visible before its sync");
         }
         visible
     }
@@ -132,6 +157,34 @@ fn batches_and_single_writes_leave_no_gap() {
         database.write();
         writer.join().unwrap();
         assert_eq!(database.read(), 4);
+    });
+}
+
+/// Two writes wait for a sync, which the second writer performs, while the first may write again.
+#[test]
+fn synced_writes_are_visible_once() {
+    model(|| {
+        let database = Database::new();
+        let other = Arc::clone(&database);
+        let writer = spawn(move || other.write_synced());
+        database.write_synced();
+        database.read();
+        writer.join().unwrap();
+        assert_eq!(database.read(), 2);
+    });
+}
+
+/// The write without a sync passes over the other one, stops before it, or follows it.
+#[test]
+fn a_write_passes_over_a_synced_one() {
+    model(|| {
+        let database = Database::new();
+        let other = Arc::clone(&database);
+        let writer = spawn(move || (other.write_synced(), other.write()));
+        database.write();
+        database.read();
+        writer.join().unwrap();
+        assert_eq!(database.read(), 3);
     });
 }
 

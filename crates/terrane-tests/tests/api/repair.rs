@@ -379,6 +379,8 @@ fn an_unfinished_ingest_is_salvaged_only_without_the_manifest() {
     db.ingest((1000..1100_u32).map(|number| (format!("{number}"), [b'c'; 100]))).unwrap();
     let mut ingest = db.default_keyspace().begin_ingest().unwrap();
     (0..500_u32).for_each(|number| ingest.put(format!("{number:04}"), [b'u'; 100]).unwrap());
+    // The directory is not copied at one moment, so nothing may change it meanwhile.
+    db.wait_for_compactions().unwrap();
     copy_dir(&path("db"), &path("killed"));
     drop((ingest, db));
     let report = inspect::repair(path("killed"), path("repaired")).unwrap();

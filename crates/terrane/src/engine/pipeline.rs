@@ -35,13 +35,12 @@ mod snapshot_guard;
 mod snapshots;
 mod window;
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use terrane_memtable::{Padded, Readers, SeqBounds};
+use terrane_memtable::Padded;
 
 use crate::base::error::Result;
 use crate::base::types::{Lsn, SeqNo};
@@ -52,7 +51,7 @@ use commit_queue::{CommitQueue, Span};
 use in_flight::InFlight;
 use ingest_gate::IngestGate;
 use log_tasks::LogTasks;
-use snapshots::Snapshots;
+use snapshots::{HeldSeqs, Snapshots};
 use window::WindowState;
 
 pub(crate) use change_log::{ChangeLog, Following};
@@ -161,6 +160,24 @@ impl PendingWrite<'_> {
         if is_visible { Ok(()) } else { Err(broken(&self.pipeline.context)) }
     }
 
+    /// Marks the write as inserted, and calls `sync`, which makes its record durable. Returns once the
+    /// write is visible.
+    ///
+    /// # Errors
+    /// The sync failed, so that neither this write nor a later one becomes visible.
+    pub(crate) fn finish_synced(mut self, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+        let Pipeline { commits, context, .. } = self.pipeline;
+        let Some(span) = self.span else { return Err(broken(context)) };
+        // A sync that panics drops the pending write.
+        let finished = commits.finish_after(span, sync).inspect_err(|error| {
+            context.health.note_failure(error.clone());
+            commits.break_off(span.first);
+            context.health.report_failure();
+        });
+        self.span = None;
+        if finished? { Ok(()) } else { Err(broken(context)) }
+    }
+
     /// The first and the last sequence number.
     pub(crate) fn seqs(&self) -> (SeqNo, SeqNo) {
         self.span.map_or((0, 0), |span| (span.first, span.last))
@@ -177,21 +194,6 @@ impl Drop for PendingWrite<'_> {
             self.pipeline.commits.break_off(span.first);
             self.pipeline.context.health.report_failure();
         }
-    }
-}
-
-/// The sequence numbers that readers of a database hold or may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HeldSeqs<'a>(&'a Pipeline);
-
-impl Readers for HeldSeqs<'_> {
-    #[inline]
-    fn bounds(&self) -> SeqBounds {
-        self.0.snapshots.bounds(&self.0.commits)
-    }
-
-    fn hold_any(&self, seqs: Range<SeqNo>) -> bool {
-        self.0.snapshots.hold_any(seqs)
     }
 }
 
@@ -285,7 +287,7 @@ impl Pipeline {
     /// counted; they retry if a version was overwritten.
     #[inline]
     pub(crate) fn readers(&self) -> HeldSeqs<'_> {
-        HeldSeqs(self)
+        self.snapshots.readers(&self.commits)
     }
 
     /// Assigns the next sequence numbers to `operations` operations, which are logged up to `end`.

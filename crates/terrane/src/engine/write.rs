@@ -183,7 +183,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Syncs and inserts a write that is in the log. Returns once it is visible.
+    /// Inserts a write that is in the log. Returns once it is visible, which it becomes after its sync
+    /// if it requests one.
     fn complete(
         &self,
         logged: LoggedWrite<'_>,
@@ -196,18 +197,20 @@ impl Writer {
         if let Some(segment) = segment {
             self.pipeline.prepare(segment);
         }
-        // 2. Sync, before any reader can see the write.
-        let synced = self.sync(end, durability);
-        // 3. Insert into the memtables.
-        let needs_reclaim = synced.is_ok() && self.insert(target, first, begin);
-        // 4. Become visible. A write whose sync failed was not inserted, but must finish too,
-        //    because later writes wait for its sequence numbers.
-        pending.finish()?;
+        // 2. Insert into the memtables.
+        let needs_reclaim = self.insert(target, first, begin);
+        // 3. Become visible. A write that waits for a sync is inserted before it, so that the thread
+        //    that syncs can make all writes of the sync visible.
+        match end {
+            Some(end) if self.syncs_itself(durability) => {
+                pending.finish_synced(|| self.pipeline.sync_to(end))?;
+            }
+            _ => pending.finish()?,
+        }
         if needs_reclaim {
             self.reclaim_hidden(target, first);
         }
         self.finish(size.operations, size.user_bytes, durability, creation);
-        synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         // A sync that failed since `check_writable` may have lost this write.
         if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
     }
@@ -220,14 +223,6 @@ impl Writer {
             // Without a log thread, the sync cannot be deferred.
             Durability::Interval(_) => self.context.is_inline(),
             Durability::None | Durability::Process => false,
-        }
-    }
-
-    #[inline]
-    fn sync(&self, end: Option<Lsn>, durability: Durability) -> Result<()> {
-        match end {
-            Some(end) if self.syncs_itself(durability) => self.pipeline.sync_to(end),
-            _ => Ok(()),
         }
     }
 

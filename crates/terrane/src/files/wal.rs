@@ -37,6 +37,7 @@ mod format;
 mod free_segments;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod gather;
 mod log_notes;
 mod next_segment;
 mod notes;

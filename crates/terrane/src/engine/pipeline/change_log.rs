@@ -78,7 +78,7 @@ impl LogInUse for ChangeLog<'_> {
             return Ok(ReadLimit { visible, upto: complete });
         }
         if complete > at && log_sync.synced() <= at {
-            let synced = log_sync.sync(complete);
+            let synced = self.pipeline.sync_to(complete);
             synced.inspect_err(|error| context.health.fail(error.clone()))?;
         }
         Ok(ReadLimit { visible, upto: complete.min(log_sync.synced()) })

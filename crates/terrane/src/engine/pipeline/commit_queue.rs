@@ -10,7 +10,8 @@
 //! which its first sequence number selects. The writer with the baton advances the position over
 //! its own write and over all consecutive marked slots. A writer whose predecessors have not
 //! finished waits: first it spins, because an insertion takes less than a microsecond, then it
-//! sleeps, because a predecessor may be waiting for a sync.
+//! sleeps, because a predecessor may be waiting for a sync. Writes that wait for a sync themselves
+//! are marked before it ([`unsynced`]).
 //!
 //! A write that panics never finishes, so no later write becomes visible. The queue is then broken
 //! at that write, and the writers of later writes get an error. Earlier writes continue.
@@ -18,14 +19,17 @@
 //! Invariants:
 //! 1. Only the writer of the sequence number `visible + 1` changes `visible`: another writer could
 //!    do so only by finding the slot of that write marked, and the writer with the baton does not
-//!    mark it.
+//!    mark it. If the slot is marked as unsynced, only the thread that claims it does.
 //! 2. A writer marks its slot only if `visible + SLOTS >= first`. So every write with a lower first
 //!    number that selects the same slot is visible before the slot is marked again.
 //! 3. The slot that `visible + 1` selects is marked if and only if it contains a number above
-//!    `visible`: the numbers of earlier marks are visible, and no later write has marked the slot
+//!    `visible`, apart from the bit of an unsynced write: the numbers of earlier marks are visible, and no later write has marked the slot
 //!    (invariant 2).
 //! 4. `visible` never decreases and never exceeds the last number of an inserted write whose
 //!    predecessors are all inserted (invariants 1 and 3).
+
+#[path = "commit_queue/unsynced.rs"]
+mod unsynced;
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -59,7 +63,7 @@ const SPINS: u32 = if cfg!(loom) { 0 } else { 400 };
 /// A write that is inserted but not visible yet.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The last sequence number of the write.
+    /// The last sequence number of the write, with a bit that says whether it is unsynced.
     last: AtomicU64,
     /// The end of its record in the log; 0 if the write is not logged.
     log_end: AtomicU64,
@@ -84,6 +88,8 @@ pub(crate) struct CommitQueue {
     /// The lowest sequence number at which the queue is broken, which never becomes visible;
     /// `u64::MAX` while the queue is intact. Lowering it wakes all sleepers.
     broken_at: AtomicU64,
+    /// The records before this position of the log are durable, and possibly more.
+    synced: AtomicU64,
     mutex: Mutex<()>,
     moved: Condvar,
 }
@@ -107,6 +113,7 @@ impl CommitQueue {
             }),
             wanted: AtomicU64::new(u64::MAX),
             broken_at: AtomicU64::new(u64::MAX),
+            synced: AtomicU64::new(0),
             mutex: Mutex::new(()),
             moved: Condvar::new(),
         }
@@ -185,11 +192,14 @@ impl CommitQueue {
             // Acquire pairs with the release in `wait_for_baton`: the exchange below also publishes
             // the marked write's insertions.
             let marked = slot.last.load(Ordering::Acquire);
-            if marked <= last {
+            if unsynced::last_of(marked) <= last {
                 break; // Not marked (invariant 3).
             }
+            if !self.pass(slot, marked) {
+                break;
+            }
             log_end = log_end.max(slot.log_end.load(Ordering::Relaxed));
-            last = marked;
+            last = unsynced::last_of(marked);
         }
         // Loaded first, because most databases log either all writes or none, so the store is often
         // unnecessary. Only the writer with the baton stores the position.
@@ -411,6 +421,61 @@ mod tests {
         assert_eq!(all.map(|one| one.join().unwrap()), [(true, 2), (false, 2)]);
     }
 
+    /// The thread that synced makes the writes of both visible, and neither before.
+    #[test]
+    fn synced_writes_become_visible_together() {
+        let queue = CommitQueue::new(0);
+        assert!(queue.mark_unsynced(one(1)));
+        assert!(queue.mark_unsynced(Span { first: 2, last: 4, log_end: 16 }));
+        queue.note_synced(7);
+        assert_eq!(queue.visible(), 0);
+        queue.note_synced(16);
+        assert_eq!((queue.visible(), queue.log_end()), (4, 16));
+        assert!(queue.finish_synced(one(1)));
+        assert!(queue.finish_synced(Span { first: 2, last: 4, log_end: 16 }));
+        assert!(queue.finish(one(5)));
+        assert_eq!(queue.visible(), 5);
+    }
+
+    #[test]
+    fn the_baton_rests_at_an_unsynced_write() {
+        let queue = CommitQueue::new(0);
+        assert!(queue.mark_unsynced(one(2)));
+        assert!(queue.mark_unsynced(one(3)));
+        assert!(queue.finish(one(1)));
+        assert_eq!(queue.visible(), 1);
+        queue.note_synced(16);
+        assert_eq!(queue.visible(), 2, "the record of the third ends at 24");
+        // The writer of the third knows that its record is durable.
+        assert!(queue.finish_synced(one(3)));
+        assert!(queue.finish_synced(one(2)));
+        assert_eq!(queue.visible(), 3);
+        // A predecessor passes over writes whose records are durable.
+        assert!(queue.mark_unsynced(one(5)));
+        queue.note_synced(40);
+        assert_eq!(queue.visible(), 3);
+        assert!(queue.finish(one(4)));
+        assert_eq!(queue.visible(), 5);
+    }
+
+    #[test]
+    fn a_write_far_ahead_is_not_marked() {
+        let queue = CommitQueue::new(0);
+        assert!(queue.mark_unsynced(one(SLOTS as u64)));
+        assert!(!queue.mark_unsynced(one(SLOTS as u64 + 1)));
+    }
+
+    #[test]
+    fn the_failed_sync_of_a_write_breaks_the_queue() {
+        let queue = CommitQueue::new(0);
+        assert!(queue.mark_unsynced(one(1)));
+        assert!(queue.mark_unsynced(one(2)));
+        queue.break_off(1);
+        assert!(!queue.finish_synced(one(2)));
+        assert!(!queue.finish(one(3)));
+        assert_eq!(queue.visible(), 0);
+    }
+
     /// A batch with more operations than there are slots.
     #[test]
     fn a_large_batch_leaves_no_gap() {
@@ -437,7 +502,17 @@ mod tests {
                         for seq in first..=last {
                             inserted[seq as usize].store(1, Ordering::Relaxed);
                         }
-                        assert!(queue.finish(Span { first, last, log_end: last }));
+                        let write = Span { first, last, log_end: last };
+                        // Every third write waits for a sync.
+                        let sync = || {
+                            queue.note_synced(last);
+                            Ok::<_, ()>(())
+                        };
+                        let finished = match number % 3 {
+                            0 => queue.finish_after(write, sync) == Ok(true),
+                            _ => queue.finish(write),
+                        };
+                        assert!(finished);
                         let visible = queue.visible();
                         assert!(visible >= last && queue.log_end() >= last);
                         let all = inserted[1..=visible as usize].iter();

@@ -1,7 +1,7 @@
 //! The keys of writes that have sequence numbers but may not be in memtables yet.
 //!
-//! A write that took the writer lock releases it before it syncs the log and inserts its
-//! operations. A transaction that commits meanwhile, with the lock, does not find these operations
+//! A write that took the writer lock releases it before it inserts its operations and waits for a
+//! sync. A transaction that commits meanwhile, with the lock, may not find these operations
 //! in memtables. So while transactions are open, such writes note their keys here. A commit whose
 //! reads do not overlap these keys need not wait for the writes, so the commits of many threads
 //! share a sync.

@@ -52,13 +52,13 @@ impl Pipeline {
 
     /// Makes the log durable up to `end`. Syncs are shared among writers.
     pub(crate) fn sync_to(&self, end: Lsn) -> Result<()> {
-        self.log_sync.sync(end)
+        self.log_sync.sync(end, |synced| self.commits.note_synced(synced.0))
     }
 
     /// Makes the whole log durable. A failure is final for the database.
     pub(crate) fn sync_log(&self) -> Result<()> {
         let written = self.log_sync.written().max(Lsn(self.commits.log_end()));
-        let synced = self.log_sync.sync(written);
+        let synced = self.sync_to(written);
         synced.inspect_err(|error| self.context.health.fail(error.clone()))?;
         if let Some(log) = &mut self.lock().log {
             // A failure is harmless, because the records themselves are durable.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
-use terrane_memtable::SeqBounds;
+use terrane_memtable::{Readers, SeqBounds};
 
 use super::commit_queue::CommitQueue;
 use crate::base::types::{KeyspaceId, SeqNo};
@@ -26,6 +26,24 @@ pub(super) struct Snapshots {
     kept: Mutex<BTreeMap<KeyspaceId, SeqNo>>,
 }
 
+/// The sequence numbers that readers of a database hold or may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HeldSeqs<'a> {
+    snapshots: &'a Snapshots,
+    commits: &'a CommitQueue,
+}
+
+impl Readers for HeldSeqs<'_> {
+    #[inline]
+    fn bounds(&self) -> SeqBounds {
+        self.snapshots.bounds(self.commits)
+    }
+
+    fn hold_any(&self, seqs: Range<SeqNo>) -> bool {
+        self.snapshots.hold_any(seqs)
+    }
+}
+
 impl Default for Snapshots {
     fn default() -> Self {
         Self {
@@ -38,6 +56,11 @@ impl Default for Snapshots {
 }
 
 impl Snapshots {
+    /// Returns what memtables ask about readers.
+    pub(super) fn readers<'a>(&'a self, commits: &'a CommitQueue) -> HeldSeqs<'a> {
+        HeldSeqs { snapshots: self, commits }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<SeqNo, usize>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

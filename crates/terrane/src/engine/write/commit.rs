@@ -8,8 +8,8 @@
 //! Then a commit takes the writer lock. At that point all writes without the lock are visible, and
 //! no other write takes sequence numbers before the lock is released. So if its reads would return
 //! the same results now, the transaction takes effect as a whole at its sequence numbers. Earlier
-//! writes that took the lock may still wait for their sync; their keys are compared instead
-//! (`pipeline/in_flight.rs`).
+//! writes that took the lock may not be inserted yet, or wait for their sync; their keys are compared
+//! (`pipeline/in_flight.rs`), and a transaction that conflicts with them waits until they are visible.
 
 use std::sync::MutexGuard;
 
@@ -70,7 +70,10 @@ impl Writer {
         self.slow_down(&mut target, user_bytes)?;
         let logged = match self.log_between(&write, &mut target, size, durability, condition)? {
             // Checked first without the lock, where most conflicts are found.
-            Attempt::NeedsLock if condition.is_violated()? => Attempt::Conflict,
+            Attempt::NeedsLock if condition.is_violated()? => {
+                self.wait_for_overlapping(condition)?;
+                Attempt::Conflict
+            }
             Attempt::NeedsLock => {
                 self.log_with_lock_unless_changed(&write, &mut target, size, durability, condition)?
             }
@@ -159,6 +162,23 @@ impl Writer {
                     self.wait_for_earlier(last)?;
                 }
             }
+        }
+    }
+
+    /// Waits for writes that violate the condition and are not visible yet: they are inserted before
+    /// their sync, and the transaction would conflict with them again.
+    fn wait_for_overlapping(&self, condition: &dyn CommitCondition) -> Result<()> {
+        // While a window is open, no write waits for a sync.
+        if self.pipeline.window().is_some() {
+            return Ok(());
+        }
+        let mut state = self.pipeline.lock();
+        let earlier =
+            self.pipeline.earlier_writes(&mut state, |keys| condition.is_violated_by(keys));
+        drop(state);
+        match earlier {
+            Earlier::Apart => Ok(()),
+            Earlier::Overlap(last) | Earlier::Unknown(last) => self.wait_for_earlier(last),
         }
     }
 

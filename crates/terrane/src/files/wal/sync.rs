@@ -1,9 +1,8 @@
 //! Group commit: one sync makes the records of many writers durable.
 //!
-//! A writer that needs durability waits until the log is durable up to the writer's position. The
-//! first waiter syncs all records written so far. Writers that arrive during that sync wait for the
-//! next sync, which one of them performs. Writers thus share syncs, and each writer waits for at
-//! most two syncs.
+//! A writer that needs durability waits until the log is durable up to the writer's position. One of
+//! the waiting writers syncs all records written so far. Writers that arrive during that sync wait
+//! for the next one, which may wait a little for more writers ([`Gathering`]).
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -11,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::gather::Gathering;
 use super::requests::HeaderSync;
 use crate::base::error::{Error, Result};
 use crate::base::stats::{Counter, Counters, Timed};
@@ -21,7 +21,11 @@ use crate::files::storage::Syncer;
 #[derive(Debug)]
 pub(crate) struct LogSync {
     state: Mutex<State>,
-    done: Condvar,
+    /// A copy of [`State::synced`].
+    synced: AtomicU64,
+    /// Waiters for the sync in progress and for the next one: those of a sync with an even number
+    /// wait at the first, the others at the second, so that its end wakes no others.
+    ended: [Condvar; 2],
     /// All records before this position are written, but not necessarily durable.
     written: AtomicU64,
     counters: Arc<Counters>,
@@ -32,9 +36,14 @@ struct State {
     /// All records before this position are durable, in the log or in tables.
     synced: Lsn,
     is_syncing: bool,
-    /// The number of writers that wait for a sync. If there are none, notifying would waste a
-    /// system call.
-    waiting: usize,
+    /// The number of syncs that have begun.
+    begun: usize,
+    /// The number of threads that wait for each of [`LogSync::ended`]. If there are none, notifying
+    /// would waste a system call.
+    waiting: [usize; 2],
+    gathering: Gathering,
+    /// The number of the sync for which a thread waits with a time limit; 0 if there is none.
+    timed: usize,
     /// The segments with unsynced records, oldest first; the last one is the current segment.
     segments: VecDeque<Unsynced>,
     failed: Option<Error>,
@@ -70,17 +79,22 @@ impl Drop for SyncGuard<'_> {
             return;
         }
         let mut state = self.of.lock();
-        state.is_syncing = false;
         let what = "a sync of the log panicked".into();
         state.failed = Some(Error::Internal { what });
-        self.of.done.notify_all();
+        self.of.end(state);
     }
 }
 
 impl LogSync {
     pub(crate) fn new(counters: Arc<Counters>) -> Self {
         let written = AtomicU64::new(0);
-        Self { state: Mutex::default(), done: Condvar::new(), written, counters }
+        Self {
+            state: Mutex::default(),
+            synced: AtomicU64::new(0),
+            ended: Default::default(),
+            written,
+            counters,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -94,9 +108,14 @@ impl LogSync {
             last.end = Some(base);
         }
         if state.segments.is_empty() {
-            state.synced = base;
+            self.set_synced(&mut state, base);
         }
         state.segments.push_back(Unsynced { path: Arc::new(path), syncer, end: None });
+    }
+
+    fn set_synced(&self, state: &mut State, synced: Lsn) {
+        state.synced = synced;
+        self.synced.store(synced.0, Ordering::Release);
     }
 
     /// Drops the segments that end at or before `lsn`: their records are in durable tables and need
@@ -105,7 +124,8 @@ impl LogSync {
         let mut state = self.lock();
         while state.segments.front().is_some_and(|front| front.end.is_some_and(|end| end <= lsn)) {
             if let Some(end) = state.segments.pop_front().and_then(|segment| segment.end) {
-                state.synced = state.synced.max(end);
+                let synced = state.synced.max(end);
+                self.set_synced(&mut state, synced);
             }
         }
     }
@@ -133,29 +153,59 @@ impl LogSync {
             if !state.is_syncing {
                 break;
             }
-            state = self.wait(state);
+            let current = state.begun;
+            state = self.wait(state, current, None);
         }
         state.is_syncing = true;
         let mut syncing = SyncGuard { of: self, is_over: false };
         drop(state);
         let result = header.sync();
         syncing.is_over = true;
-        state = self.lock();
-        state.is_syncing = false;
+        let mut state = self.lock();
         if let Err(error) = result {
             state.failed = Some(error);
         }
-        if state.waiting > 0 {
-            self.done.notify_all();
-        }
-        state.poisoned().map_or(Ok(()), Err)
+        let result = state.poisoned().map_or(Ok(()), Err);
+        self.end(state);
+        result
     }
 
-    fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        state.waiting += 1;
-        state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.waiting -= 1;
+    /// Waits for the end of a sync, or until a time.
+    fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        number: usize,
+        until: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
+        let ended = &self.ended[number % 2];
+        state.waiting[number % 2] += 1;
+        state = match until {
+            None => ended.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Some(until) => {
+                let longest = until.saturating_duration_since(Instant::now());
+                ended.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+        state.waiting[number % 2] -= 1;
         state
+    }
+
+    /// Notes that no sync is in progress anymore. Wakes those who waited for its end, and one thread
+    /// that waits for the next sync.
+    fn end(&self, mut state: MutexGuard<'_, State>) {
+        state.is_syncing = false;
+        let (current, next) = (state.begun % 2, (state.begun + 1) % 2);
+        let (waiting, has_failed) = (state.waiting, state.failed.is_some());
+        // Released first, because the woken threads need it.
+        drop(state);
+        if waiting[current] > 0 {
+            self.ended[current].notify_all();
+        }
+        match waiting[next] {
+            0 => {}
+            _ if has_failed => self.ended[next].notify_all(),
+            _ => self.ended[next].notify_one(),
+        }
     }
 
     /// Records that all records before `lsn` are complete.
@@ -175,53 +225,92 @@ impl LogSync {
 
     /// Returns the position before which all records are durable, in the log or in tables.
     pub(crate) fn synced(&self) -> Lsn {
-        self.lock().synced
+        // Acquire: pairs with the release in `set_synced`.
+        Lsn(self.synced.load(Ordering::Acquire))
     }
 
-    /// Returns once all records before `upto` are durable. They must have been written.
+    /// Returns once all records before `upto` are durable. They must have been written. The thread that
+    /// syncs calls `on_synced` with the durable position before it wakes the others.
     ///
     /// # Errors
     /// This sync or an earlier one failed, so no record can be promised to be durable anymore.
-    pub(crate) fn sync(&self, upto: Lsn) -> Result<()> {
+    pub(crate) fn sync(&self, upto: Lsn, on_synced: impl Fn(Lsn)) -> Result<()> {
         let mut state = self.lock();
+        if state.synced < upto {
+            state.gathering.arrive();
+        }
+        // The next sync covers the records, even if a sync is in progress that does not.
+        let number = state.begun + 1;
         loop {
             if let Some(error) = state.poisoned() {
                 return Err(error);
             }
             if state.synced >= upto {
+                // Without this thread, whose records are in durable tables meanwhile, another one of
+                // those that wait for this sync must begin it.
+                if state.begun < number && !state.is_syncing && state.waiting[number % 2] > 0 {
+                    self.ended[number % 2].notify_one();
+                }
                 return Ok(());
             }
             if state.is_syncing {
-                state = self.wait(state);
+                state = self.wait(state, number, None);
                 continue;
             }
-            state.is_syncing = true;
-            let mut syncing = SyncGuard { of: self, is_over: false };
-            // The sync covers all records written so far, including records of writers that have not
-            // begun to wait.
-            let target = self.written().max(upto);
-            let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();
-            drop(state);
-            let result = self.sync_segments(&segments);
-            syncing.is_over = true;
-            state = self.lock();
-            state.is_syncing = false;
-            match result {
-                Ok(()) => state.synced = state.synced.max(target),
-                Err(error) => state.failed = Some(error),
-            }
-            let synced = state.synced;
-            while state
-                .segments
-                .front()
-                .is_some_and(|front| front.end.is_some_and(|end| end <= synced))
-            {
-                state.segments.pop_front();
-            }
-            if state.waiting > 0 {
-                self.done.notify_all();
+            let Some(until) = state.gathering.waits_until(Instant::now()) else {
+                return self.lead(state, upto, on_synced);
+            };
+            // One thread begins the sync when the time is over. The others sleep until its end.
+            if state.timed == number {
+                state = self.wait(state, number, None);
+            } else {
+                state.timed = number;
+                state = self.wait(state, number, Some(until));
+                if state.timed == number {
+                    state.timed = 0;
+                }
             }
         }
+    }
+
+    /// Syncs all records written so far, including records of writers that have not begun to wait.
+    fn lead(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        upto: Lsn,
+        on_synced: impl Fn(Lsn),
+    ) -> Result<()> {
+        state.is_syncing = true;
+        state.begun += 1;
+        state.gathering.begin();
+        let mut syncing = SyncGuard { of: self, is_over: false };
+        let target = self.written().max(upto);
+        let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();
+        drop(state);
+        let began = Instant::now();
+        let result = self.sync_segments(&segments);
+        let ended = Instant::now();
+        if result.is_ok() {
+            on_synced(target);
+        }
+        syncing.is_over = true;
+        let mut state = self.lock();
+        state.gathering.end(began, ended);
+        match result {
+            Ok(()) => {
+                let synced = state.synced.max(target);
+                self.set_synced(&mut state, synced);
+            }
+            Err(error) => state.failed = Some(error),
+        }
+        let synced = state.synced;
+        let is_synced = |segment: &Unsynced| segment.end.is_some_and(|end| end <= synced);
+        while state.segments.front().is_some_and(is_synced) {
+            state.segments.pop_front();
+        }
+        let result = state.poisoned().map_or(Ok(()), Err);
+        self.end(state);
+        result
     }
 
     /// Syncs the oldest segment first. If the machine crashes between two syncs, a prefix of the

@@ -163,7 +163,7 @@ fn power_loss_leaves_what_was_synced_and_a_prefix_of_the_rest() {
             for _ in 0..rng.below(40) {
                 let end = log.append(&mut rng);
                 if rng.percent(15) {
-                    log.sync.sync(end).unwrap();
+                    log.sync.sync(end, |_| ()).unwrap();
                     promised = log.written.len();
                     if rng.percent(50) {
                         log.writer.note_durable().unwrap();
@@ -500,7 +500,7 @@ fn writers_share_syncs() {
                         .unwrap()
                         .append(thread * 1000 + number, &[b"x"], false)
                         .unwrap();
-                    sync.sync(end).unwrap();
+                    sync.sync(end, |_| ()).unwrap();
                     assert!(sync.synced() >= end);
                 }
             });
@@ -524,7 +524,7 @@ fn a_sync_that_panics_fails_the_others() {
     let sync = LogSync::new(Arc::default());
     sync.begin_segment(PathBuf::from("1.log"), Arc::new(Panics), Lsn(0));
     std::thread::scope(|scope| {
-        assert!(scope.spawn(|| sync.sync(Lsn(1))).join().is_err());
+        assert!(scope.spawn(|| sync.sync(Lsn(1), |_| ())).join().is_err());
     });
-    assert_eq!(sync.sync(Lsn(1)).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(sync.sync(Lsn(1), |_| ()).unwrap_err().kind(), ErrorKind::Poisoned);
 }

@@ -361,10 +361,10 @@ impl LogWriter {
 
     /// Closes the log cleanly: syncs all records, then appends and syncs a `Closed` record.
     pub(crate) fn close(&mut self) -> Result<()> {
-        self.sync.sync(self.end())?;
+        self.sync.sync(self.end(), |_| ())?;
         let end = self.end();
         self.write_record(RecordKind::Closed, 0, &[&end.0.to_le_bytes()], true)?;
-        self.sync.sync(self.end())
+        self.sync.sync(self.end(), |_| ())
     }
 }
 

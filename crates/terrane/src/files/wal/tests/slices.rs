@@ -39,7 +39,7 @@ fn reused_log(storage: &MemoryStorage, rng: &mut Rng) -> Log {
             log.append(rng);
         }
         log.writer.end_segment(Ending::Aged).unwrap();
-        log.sync.sync(log.writer.end()).unwrap();
+        log.sync.sync(log.writer.end(), |_| ()).unwrap();
         for segment in log.writer.release(log.writer.end()).reused {
             let _surplus = log.writer.add_cleaned(Some(segment.run(storage).unwrap()));
         }
@@ -234,7 +234,7 @@ fn slices_and_appended_records_follow_each_other() {
             log.writer.close_slice(units);
             log.writer.set_complete();
             if rng.percent(20) {
-                log.sync.sync(log.writer.end()).unwrap();
+                log.sync.sync(log.writer.end(), |_| ()).unwrap();
                 let needed = log.writer.end();
                 let freed = log.writer.release(needed);
                 freed.removed.iter().for_each(|path| storage.remove(path).unwrap());

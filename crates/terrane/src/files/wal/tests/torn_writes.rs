@@ -11,7 +11,7 @@ fn fault(operation: Operation, after: u64, is_permanent: bool) -> Fault {
 
 /// Frees all segments that have ended, so that their files are reused with old records in them.
 fn free(log: &mut Log, storage: &MemoryStorage) {
-    log.sync.sync(log.writer.end()).unwrap();
+    log.sync.sync(log.writer.end(), |_| ()).unwrap();
     for segment in log.writer.release(log.writer.end()).reused {
         let _surplus = log.writer.add_cleaned(Some(segment.run(storage).unwrap()));
     }
