@@ -1,8 +1,9 @@
 //! What survives a crash, per database and per write.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use terrane::storage::{Crash, MemoryStorage, Survival};
+use terrane::storage::{Crash, Fault, FaultStorage, MemoryStorage, Operation, Survival};
 use terrane::{Background, Db, Durability, Options, WriteOptions};
 use terrane_testkit::wait_until;
 
@@ -12,7 +13,7 @@ const NOTHING: Crash = Crash::Power(Survival { percent: 0, seed: 0 });
 
 fn after(options: &Options, storage: &MemoryStorage, crash: Crash) -> Vec<String> {
     let image = storage.crash_point().image(crash);
-    let db = options.clone().storage(std::sync::Arc::new(image)).open(DIR).unwrap();
+    let db = options.clone().storage(Arc::new(image)).open(DIR).unwrap();
     keys(db.iter().unwrap())
 }
 
@@ -103,4 +104,36 @@ fn writers_at_once_share_syncs() {
     let stats = db.stats();
     assert!(stats.log_syncs <= 210, "{}", stats.log_syncs);
     assert_eq!(after(&in_memory().0, &storage, NOTHING).len(), 200);
+}
+
+/// Synced writes are inserted before their sync.
+#[test]
+fn no_reader_sees_a_write_before_its_sync() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let options = Options::new().storage(Arc::new(storage.clone()));
+    let db = options.durability(Durability::Sync).open(DIR).unwrap();
+    db.put("a", "old").unwrap();
+    storage.delay_log_syncs(Duration::from_millis(60));
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| db.put("a", "new").unwrap());
+        let deadline = Instant::now() + Duration::from_millis(30);
+        while Instant::now() < deadline {
+            assert_eq!(db.get("a").unwrap().unwrap(), "old");
+            assert_eq!(db.iter().unwrap().next().unwrap().unwrap().1, "old");
+        }
+        writer.join().unwrap();
+    });
+    assert_eq!(db.get("a").unwrap().unwrap(), "new");
+    // After a failed sync, the write never becomes visible, nor do later ones.
+    storage.set(Some(Fault {
+        operation: Some(Operation::Sync),
+        path_contains: ".log".into(),
+        after: 0,
+        is_permanent: false,
+        error: std::io::ErrorKind::Other,
+    }));
+    assert!(db.put("a", "failed").is_err());
+    assert!(db.put("b", "refused").is_err());
+    assert_eq!(db.get("a").unwrap().unwrap(), "new");
+    assert_eq!(db.iter().unwrap().count(), 1);
 }

@@ -1,9 +1,11 @@
 //! A long transaction succeeds, although short ones constantly change the keys that it reads.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrane::{Error, TransactionOptions};
+use terrane::storage::{FaultStorage, MemoryStorage};
+use terrane::{Durability, Error, Options, TransactionOptions};
 
 use super::open;
 
@@ -89,4 +91,32 @@ fn transactions_within_a_transaction_do_not_hang() {
     })
     .unwrap();
     assert_eq!(runs, 12);
+}
+
+/// A synced write is inserted before its sync, and a transaction cannot read it until it is visible. A
+/// transaction that began before would conflict with it again and again.
+#[test]
+fn a_transaction_waits_for_the_sync_of_a_write_with_which_it_conflicts() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let options = Options::new().storage(Arc::new(storage.clone())).durability(Durability::Sync);
+    let db = options.open("db").unwrap();
+    storage.delay_log_syncs(Duration::from_millis(30));
+    let mut attempts = 0;
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| db.put("k", "written").unwrap());
+        while db.stats().log_bytes_written == 0 {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        db.transaction(|tx| {
+            attempts += 1;
+            let old = tx.get("k")?.map(|old| old.to_vec()).unwrap_or_default();
+            tx.put("k", [&old, "+".as_bytes()].concat());
+            Ok(())
+        })
+        .unwrap();
+        writer.join().unwrap();
+    });
+    assert_eq!(db.get("k").unwrap().unwrap(), "written+");
+    assert!(attempts <= 3, "{attempts} attempts");
 }

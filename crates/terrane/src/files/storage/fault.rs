@@ -84,12 +84,13 @@ pub struct FaultStorage {
     device: Arc<SlowDevice>,
 }
 
-/// A simulated device whose reads are delayed.
+/// A simulated device whose reads and syncs are delayed.
 #[derive(Debug, Default)]
 struct SlowDevice {
     read_micros: AtomicU64,
     reading: AtomicUsize,
     most_reading: AtomicUsize,
+    sync_micros: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -117,6 +118,12 @@ impl FaultStorage {
     pub fn delay_reads(&self, delay: Duration) {
         let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
         self.device.read_micros.store(micros, Ordering::Relaxed);
+    }
+
+    /// Delays each sync of a log file by `delay` from now on.
+    pub fn delay_log_syncs(&self, delay: Duration) {
+        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        self.device.sync_micros.store(micros, Ordering::Relaxed);
     }
 
     /// Returns the largest number of reads that waited concurrently since the last call.
@@ -384,6 +391,10 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
 impl Syncer for FaultyFile<Arc<dyn Syncer>> {
     fn sync(&self) -> io::Result<()> {
         self.storage.check(Operation::Sync, &self.path)?;
+        let delay = self.storage.device.sync_micros.load(Ordering::Relaxed);
+        if delay > 0 {
+            std::thread::sleep(Duration::from_micros(delay));
+        }
         self.file.sync()
     }
 
