@@ -188,8 +188,11 @@ impl Arena {
         if bytes > usual / 4 {
             let chunk = self.add(&mut chunks, self.pool.take(bytes));
             self.sealed_bytes.fetch_add(bytes, Ordering::Relaxed);
+            drop(chunks);
             // SAFETY: `add` put the chunk into `chunks`, so it lives (invariant 1).
-            return unsafe { chunk.as_ref() }.take(bytes);
+            let chunk = unsafe { chunk.as_ref() };
+            chunk.memory.populate();
+            return chunk.take(bytes);
         }
         if ptr::eq(self.current.load(Ordering::Acquire), full) {
             // SAFETY: `full` was loaded from `current`, so it is null or a chunk that lives

@@ -90,6 +90,14 @@ impl MemoryBlock {
         self.is_prepared = true;
     }
 
+    /// Makes the system provide all pages of a block from the system, which costs less than a fault for
+    /// each page.
+    pub(crate) fn populate(&self) {
+        if let Source::System(pages) = &self.source {
+            pages.populate();
+        }
+    }
+
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
