@@ -200,6 +200,39 @@ mod tests {
     /// A copy of a database has holes where the log was allocated but not written. A store to a hole
     /// on a full disk ended the process.
     #[cfg(target_os = "linux")]
+    /// Large pieces are written with a system call also by a mapped segment.
+    #[test]
+    fn large_and_small_pieces_follow_each_other() {
+        const LARGE: usize = 300_000;
+        let dir = tempfile::tempdir().unwrap();
+        for (number, make) in KINDS.into_iter().enumerate() {
+            let path = dir.path().join(number.to_string());
+            let mut segment = create_as(Place::by_path(&path), 1 << 20, make).unwrap();
+            segment.write(90, b"before").unwrap();
+            segment.write(96, &[b'x'; LARGE]).unwrap();
+            segment.write(96 + LARGE as u64, b"after").unwrap();
+            segment.syncer().sync().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            assert_eq!((bytes.len(), &bytes[90..97]), (1 << 20, &b"beforex"[..]));
+            assert!(bytes[96..96 + LARGE].iter().all(|byte| *byte == b'x'));
+            assert_eq!(&bytes[95 + LARGE..101 + LARGE], b"xafter");
+            assert!(segment.write((1 << 20) - 299_999, &[b'x'; LARGE]).is_err());
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_large_piece_does_not_lengthen_a_shortened_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("segment");
+        let mut segment = create_as(Place::by_path(&path), 1 << 20, mapped).unwrap();
+        segment.write(0, b"x").unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(4096).unwrap();
+        assert!(segment.write(8192, &[b'x'; 300_000]).is_err());
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 4096);
+        assert!(segment.write(16, b"x").is_err(), "the loss is remembered");
+    }
+
     #[test]
     fn a_segment_with_holes_is_allocated_before_it_is_mapped() {
         use std::os::unix::fs::MetadataExt;

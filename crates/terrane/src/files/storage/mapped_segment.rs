@@ -10,6 +10,10 @@
 //! maps, and a limited address space (`ulimit -v`) may have no room for one; all writes are then made
 //! with system calls.
 //!
+//! Large pieces are written with a system call, which costs less than the faults of their pages, and
+//! leaves the pages unmapped: a sync write-protects mapped pages one by one, each of which interrupts
+//! all other processors.
+//!
 //! Bytes that are synced right after are written with a system call instead; the map shows them
 //! because both use the page cache. The first store to a page after a sync faults, and on ext4 that
 //! fault makes the next sync commit the journal: syncs of an overwritten file took three times as
@@ -23,6 +27,9 @@ use std::sync::{Arc, OnceLock};
 use super::mapping::{WeakMapping, WritableMapping};
 use super::written_segment::{SegmentFile, WrittenSegment};
 use super::{RecordWriter, Segment, Syncer};
+
+/// The length from which pieces are written with a system call.
+const LARGE_BYTES: usize = 256 << 10;
 
 /// A file of fixed length that is mapped for writing, if possible.
 #[derive(Debug)]
@@ -52,7 +59,14 @@ impl Segment for MappedSegment {
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(map) = self.map() else { return self.file.write(offset, bytes) };
-        map.write(offset, bytes)?;
+        if bytes.len() >= LARGE_BYTES {
+            // Checked first, as in `write_zeros`.
+            let file = self.file.file();
+            file.check_len().inspect_err(|_| map.note_shortened(offset))?;
+            file.write_within(offset, bytes)?;
+        } else {
+            map.write(offset, bytes)?;
+        }
         map.check()
     }
 

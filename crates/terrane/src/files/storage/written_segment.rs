@@ -38,6 +38,14 @@ impl SegmentFile {
         write_all_at(&self.file, offset, bytes)
     }
 
+    /// Writes bytes that must end within the segment.
+    pub(super) fn write_within(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.write_all_at(offset, bytes)
+    }
+
     /// Fails with [`LostPage`] if another program has shortened the file.
     pub(super) fn check_len(&self) -> io::Result<()> {
         let len = self.file.metadata()?.len();
@@ -100,10 +108,7 @@ impl Segment for WrittenSegment {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > self.len) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        self.file.write_all_at(offset, bytes)
+        self.file.write_within(offset, bytes)
     }
 
     fn syncer(&self) -> Arc<dyn Syncer> {

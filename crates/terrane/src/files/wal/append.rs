@@ -17,6 +17,9 @@ use crate::files::batch::Op;
 const SYNCED_AHEAD_BYTES: u64 = 256 << 10;
 const SYNCED_AHEAD_RECORD_MAX: usize = 64 << 10;
 
+/// The size from which records have parts that are not written through the map of the segment.
+const LARGE_RECORD_BYTES: usize = 256 << 10;
+
 /// Payloads up to this size are assembled in a buffer and written in one step.
 const COPIED_BYTES: usize = 16 << 10;
 
@@ -106,7 +109,8 @@ impl LogWriter {
             self.next_segment((total + reserved) as u64, Ending::Full)?;
         }
         let placed = self.place_record(kind, seq, payload, is_synced);
-        let CurrentSegment { header, zero_tail, offset, .. } = &mut self.current;
+        let CurrentSegment { header, zero_tail, offset, is_large, .. } = &mut self.current;
+        *is_large = total >= LARGE_RECORD_BYTES;
         let written = match placed {
             Ok(written) => written as u64,
             Err(error) => {

@@ -70,6 +70,13 @@ pub(crate) struct SegmentRequests {
     pub(crate) header: Option<Arc<HeaderSync>>,
 }
 
+impl SegmentRequests {
+    pub(super) fn is_empty(&self) -> bool {
+        let Self { ended, pages, header } = self;
+        ended.is_empty() && pages.is_none() && header.is_none()
+    }
+}
+
 /// A segment that receives no more writes.
 #[derive(Debug)]
 pub(crate) struct EndedSegment {

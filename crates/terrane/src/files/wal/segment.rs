@@ -44,21 +44,30 @@ pub(super) struct CurrentSegment {
     pub(super) since_micros: Option<u64>,
     /// The offset at which the next pages are requested.
     pub(super) ready_at: u64,
+    /// True if the last record was so large that it was not written through the map.
+    pub(super) is_large: bool,
 }
 
 impl CurrentSegment {
     /// Returns the work due in the segment ahead of the writer, if any.
     #[inline]
     pub(super) fn due_requests(&mut self) -> Option<SegmentRequests> {
-        if self.offset < self.ready_at { None } else { Some(self.requests()) }
+        if self.offset < self.ready_at {
+            return None;
+        }
+        let requests = self.requests();
+        (!requests.is_empty()).then_some(requests)
     }
 
     #[cold]
     fn requests(&mut self) -> SegmentRequests {
-        let CurrentSegment { zero_tail, offset, len, ready_at, .. } = self;
-        let end = (*offset + READY_BYTES).min(*len);
-        *ready_at = if end < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
-        let pages = zero_tail.clone().map(|zero_tail| PagePrefault { zero_tail, end });
+        let CurrentSegment { zero_tail, offset, len, ready_at, is_large, .. } = self;
+        // More large records probably follow, for which the pages would be prepared in vain.
+        let pages = zero_tail.clone().filter(|_| !*is_large).map(|zero_tail| {
+            let end = (*offset + READY_BYTES).min(*len);
+            *ready_at = if end < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
+            PagePrefault { zero_tail, end }
+        });
         let is_given = std::mem::replace(&mut self.is_header_given, true);
         let header = (!is_given).then(|| Arc::clone(&self.header_sync));
         SegmentRequests { ended: std::mem::take(&mut self.before), pages, header }
@@ -161,5 +170,6 @@ pub(super) fn begin(
         zero_tail,
         offset: HEADER_BYTES,
         ready_at: READY_FROM,
+        is_large: false,
     })
 }
