@@ -33,6 +33,7 @@ mod memory;
 mod opening_readers;
 mod place;
 mod size_limit;
+mod slow_device;
 mod system;
 mod written_segment;
 

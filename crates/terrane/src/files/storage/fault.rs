@@ -6,10 +6,11 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::slow_device::SlowDevice;
 use super::{
     Access, Appender, HeldDir, Lock, LockProbe, RandomReader, RecordWriter, Segment, Storage,
     Syncer,
@@ -84,15 +85,6 @@ pub struct FaultStorage {
     device: Arc<SlowDevice>,
 }
 
-/// A simulated device whose reads and syncs are delayed.
-#[derive(Debug, Default)]
-struct SlowDevice {
-    read_micros: AtomicU64,
-    reading: AtomicUsize,
-    most_reading: AtomicUsize,
-    sync_micros: AtomicU64,
-}
-
 #[derive(Debug, Default)]
 struct FaultPlan {
     fault: Option<Fault>,
@@ -116,19 +108,17 @@ impl FaultStorage {
     /// Delays each file read by `delay` from now on, like a device. Overlapping reads wait
     /// concurrently.
     pub fn delay_reads(&self, delay: Duration) {
-        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
-        self.device.read_micros.store(micros, Ordering::Relaxed);
+        self.device.set_read_delay(delay);
     }
 
     /// Delays each sync of a log file by `delay` from now on.
     pub fn delay_log_syncs(&self, delay: Duration) {
-        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
-        self.device.sync_micros.store(micros, Ordering::Relaxed);
+        self.device.set_sync_delay(delay);
     }
 
     /// Returns the largest number of reads that waited concurrently since the last call.
     pub fn take_most_reads_at_once(&self) -> usize {
-        self.device.most_reading.swap(0, Ordering::Relaxed)
+        self.device.take_most_reads_at_once()
     }
 
     /// Opens segments without [`RecordWriter`]s from now on, so that every write to the log can fail,
@@ -179,19 +169,6 @@ impl FaultStorage {
             return Err(fault.error.into());
         }
         Ok(())
-    }
-}
-
-impl SlowDevice {
-    // Relaxed, as everywhere: no other memory access depends on the setting or the counts.
-    fn wait(&self) {
-        let micros = self.read_micros.load(Ordering::Relaxed);
-        if micros > 0 {
-            let reading = self.reading.fetch_add(1, Ordering::Relaxed) + 1;
-            self.most_reading.fetch_max(reading, Ordering::Relaxed);
-            std::thread::sleep(Duration::from_micros(micros));
-            self.reading.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 }
 
@@ -343,7 +320,7 @@ impl Appender for FaultyFile<Box<dyn Appender>> {
 impl RandomReader for FaultyFile<Arc<dyn RandomReader>> {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.storage.check(Operation::Read, &self.path)?;
-        self.storage.device.wait();
+        self.storage.device.read();
         self.file.read_at(offset, buffer)
     }
 
@@ -391,10 +368,7 @@ impl Segment for FaultyFile<Box<dyn Segment>> {
 impl Syncer for FaultyFile<Arc<dyn Syncer>> {
     fn sync(&self) -> io::Result<()> {
         self.storage.check(Operation::Sync, &self.path)?;
-        let delay = self.storage.device.sync_micros.load(Ordering::Relaxed);
-        if delay > 0 {
-            std::thread::sleep(Duration::from_micros(delay));
-        }
+        self.storage.device.sync();
         self.file.sync()
     }
 
