@@ -32,10 +32,12 @@
 //! | `word`, `slots` | the word of a block; the words of a table |
 //! | `chunk`, `pool`, `allocation` | free frames; the state under the lock; allocation of frames |
 //! | `eviction`, `shrink` | which blocks are evicted; which memory is released |
+//! | `ahead` | a huge page that is populated before it is needed |
 //! | `locked`, `steps` | work after the lock is released; step sizes, waits for readers |
 
 #![allow(unsafe_code, reason = "frames are shared without counting references")]
 
+mod ahead;
 mod allocation;
 mod chunk;
 mod epoch;
@@ -55,6 +57,6 @@ mod tests;
 mod word;
 
 pub(crate) use epoch::pin;
-pub(crate) use frame::{BlockRef, BlockView};
+pub(crate) use frame::{BlockMut, BlockRef, BlockView};
 pub(crate) use pool::{BLOCK_LEN_MAX, BufferPool};
 pub(crate) use slots::{Priority, Slots};

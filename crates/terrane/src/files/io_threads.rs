@@ -104,6 +104,13 @@ impl IoThreads {
         Pending(task)
     }
 
+    /// Runs work for which no reader waits on another thread, if there are threads.
+    pub(crate) fn run(&self, work: impl FnOnce() + Send + 'static) {
+        if self.count_max > 0 {
+            self.offer(Arc::new(Work(Mutex::new(Some(Box::new(work))))));
+        }
+    }
+
     fn offer(&self, task: Arc<dyn Run>) {
         let mut queue = self.shared.lock();
         if queue.is_stopping {
@@ -195,6 +202,19 @@ impl Shared {
 impl fmt::Debug for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Queue({} waiting, {} threads)", self.waiting.len(), self.threads.len())
+    }
+}
+
+/// Work for which nobody waits.
+struct Work(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Run for Work {
+    fn run(&self) {
+        let work = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(work) = work {
+            // A panic must not end the thread.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::chunk::{CLASSES, Chunk, class_of, lead_of};
 use super::header::{self, FramePtr, HEADER_BYTES};
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory, SMALL_ALIGN};
-use super::pool::{Shared, State, owner};
+use super::pool::{BufferPool, Shared, State, owner};
 use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 
 /// Below this capacity all frames get their own memory: a chunk would take too large a part of the
@@ -25,7 +25,7 @@ use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 const CHUNKED_BYTES_MIN: usize = if cfg!(miri) { 8 << 10 } else { 8 << 20 };
 
 /// From this capacity on, chunks are huge pages.
-const HUGE_BYTES_MIN: usize = if cfg!(miri) { 64 << 10 } else { 64 << 20 };
+pub(super) const HUGE_BYTES_MIN: usize = if cfg!(miri) { 64 << 10 } else { 64 << 20 };
 
 const SMALL_CHUNK_BYTES: usize = if cfg!(miri) { 4 << 10 } else { 256 << 10 };
 
@@ -42,6 +42,15 @@ const PAGE_BYTES: usize = 4096;
 
 /// How often an allocation evicts before it exceeds the capacity: enough to empty a huge page.
 const ROUNDS: usize = 16;
+
+impl BufferPool {
+    /// Returns true if a block of `len` bytes needs no eviction.
+    pub(crate) fn has_room(&self, len: usize) -> bool {
+        let state = self.shared().lock();
+        let allocated = state.capacity.saturating_sub(state.room());
+        allocated.max(state.live_bytes + HUGE_PAGE_BYTES) + len <= state.capacity
+    }
+}
 
 impl State {
     /// Returns the size of chunks; `None` if frames get their own memory.
@@ -119,7 +128,7 @@ impl State {
         class: Option<(usize, usize)>,
         memory: &mut Option<Memory>,
     ) -> Result<Option<(u32, u32)>, Missing> {
-        let room = self.capacity.saturating_sub(self.allocated);
+        let room = self.room();
         // A size gets a chunk once its frames would fill a quarter of it.
         let chunk = self.chunk_bytes().zip(class).filter(|(chunk, (class, frame))| {
             frame * FRAMES_MIN <= *chunk && self.single_bytes[*class] + frame > chunk / 4
@@ -129,7 +138,8 @@ impl State {
                 if Chunk::bytes_with(chunk_bytes, frame_bytes) > room {
                     return Ok(None);
                 }
-                let pages = take_pages(memory, chunk_bytes)?;
+                let pages = self.take_pages(memory, chunk_bytes)?;
+                self.wants_page = self.has_room_ahead(chunk_bytes);
                 self.largest_chunk_bytes = self.largest_chunk_bytes.max(chunk_bytes);
                 let number = self.add_chunk(Chunk::new(pages, frame_bytes, class, false));
                 self.set_open(number);
@@ -153,7 +163,7 @@ impl State {
         let bytes = single_bytes(bytes);
         let class = class.map_or(CLASSES, |(class, _)| class);
         let memory = match bytes {
-            PAGES_MIN.. => take_pages(memory, bytes)?,
+            PAGES_MIN.. => self.take_pages(memory, bytes)?,
             _ if lead_of(bytes) > 0 => Memory::small(bytes, FRAME_ALIGN),
             _ => Memory::small(bytes, SMALL_ALIGN),
         };
@@ -166,7 +176,18 @@ impl State {
         Ok((self.add_chunk(chunk), place))
     }
 
+    /// Takes the pages that are ready or that the caller has mapped. Fails if there are none of this size.
+    fn take_pages(&mut self, memory: &mut Option<Memory>, bytes: usize) -> Result<Memory, Missing> {
+        if bytes == HUGE_PAGE_BYTES
+            && let Some(pages) = self.take_ahead()
+        {
+            return Ok(pages);
+        }
+        memory.take_if(|memory| memory.bytes() == bytes).ok_or(Missing::Pages(bytes))
+    }
+
     fn add_chunk(&mut self, chunk: Chunk) -> u32 {
+        self.release_ahead(chunk.bytes());
         self.allocated += chunk.bytes();
         self.places += chunk.entries.len();
         if !chunk.is_single {
@@ -244,9 +265,4 @@ impl State {
 /// Returns the memory that a frame of `bytes` takes if it has its own memory.
 fn single_bytes(bytes: usize) -> usize {
     bytes.next_multiple_of(if bytes >= PAGES_MIN { PAGE_BYTES } else { FRAME_ALIGN })
-}
-
-/// Takes mapped memory of this size from the caller.
-fn take_pages(memory: &mut Option<Memory>, bytes: usize) -> Result<Memory, Missing> {
-    memory.take_if(|memory| memory.bytes() == bytes).ok_or(Missing::Pages(bytes))
 }

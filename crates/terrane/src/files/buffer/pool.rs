@@ -1,7 +1,7 @@
 //! The pool of frames and its state under the lock.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::chunk::{CLASSES, Chunk, lead_of};
@@ -30,6 +30,8 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// The bytes of blocks outside the pool.
     standalone: AtomicUsize,
+    /// True if another thread should populate a page.
+    pub(super) wants_page: AtomicBool,
 }
 
 /// The memory of a pool, in bytes.
@@ -72,6 +74,10 @@ pub(super) struct State {
     pub(super) largest_chunk_bytes: usize,
     /// For each class, the bytes of frames that have their own memory.
     pub(super) single_bytes: [usize; CLASSES],
+    /// A page that is populated, for the next chunk.
+    pub(super) ahead: Option<Memory>,
+    /// A chunk was added, so the next one should be populated.
+    pub(super) wants_page: bool,
     /// The number of frames, used or not.
     pub(super) places: usize,
     /// The bytes of frames that are referenced.
@@ -117,6 +123,8 @@ impl BufferPool {
             free_bytes: 0,
             largest_chunk_bytes: 0,
             single_bytes: [0; CLASSES],
+            ahead: None,
+            wants_page: false,
             places: 0,
             live_bytes: 0,
             cached_bytes: 0,
@@ -136,6 +144,7 @@ impl BufferPool {
             owner: Owner::this_process(),
             state: Mutex::new(state),
             standalone: AtomicUsize::new(0),
+            wants_page: AtomicBool::new(false),
         }))
     }
 
@@ -156,6 +165,9 @@ impl BufferPool {
             match state.acquire(bytes, !backoff.is_long(), &mut memory) {
                 Ok(place) => {
                     let frame = state.create(place, &self.0);
+                    if std::mem::take(&mut state.wants_page) {
+                        self.0.wants_page.store(true, Ordering::Relaxed);
+                    }
                     drop(state);
                     // SAFETY: the frame was just created, with one reference.
                     return unsafe { BlockMut::new(frame, len) };
@@ -198,12 +210,6 @@ impl BufferPool {
     pub(crate) fn standalone_bytes(&self) -> usize {
         // Relaxed: no other memory access depends on the sum.
         self.0.standalone.load(Ordering::Relaxed)
-    }
-
-    /// Returns true if a block of `len` bytes needs no eviction.
-    pub(crate) fn has_room(&self, len: usize) -> bool {
-        let state = self.0.lock();
-        state.allocated.max(state.live_bytes + HUGE_PAGE_BYTES) + len <= state.capacity
     }
 
     /// Changes the capacity. If the pool exceeds it, evicts blocks and returns memory to the

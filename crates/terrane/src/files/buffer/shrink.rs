@@ -18,6 +18,7 @@ impl State {
     /// Takes one step towards the capacity, if it is exceeded.
     pub(super) fn shrink(&mut self) -> Shrinking {
         self.reap();
+        self.release_ahead(0);
         let over = self.allocated.saturating_sub(self.capacity);
         if over == 0 || self.is_stuck {
             return Shrinking::Ends;

@@ -114,7 +114,8 @@ impl Table {
         offset: u64,
     ) -> Result<BlockRef> {
         let opened = self.opened()?;
-        let TableEnvironment { buffer, counters, .. } = &*self.file.environment;
+        let environment = &*self.file.environment;
+        let TableEnvironment { buffer, counters, .. } = environment;
         counters.add_cache_miss(BlockKind::Data, self.file.level());
         let (path, what) = (self.path(), "data block");
         let verified = stored::verify(stored, self.id(), offset, path, what);
@@ -123,7 +124,7 @@ impl Table {
         if !buffer.has_room(len) {
             return self.standalone_block(bytes, packing, offset);
         }
-        let mut block = buffer.allocate(len);
+        let mut block = environment.allocate(len);
         packing::unpack(bytes, packing, &mut block, path, offset, what)?;
         Ok(opened.slots.fill(data_slot(number), block.freeze(), Priority::Data))
     }
@@ -258,7 +259,7 @@ impl TableFile {
         let environment = &*self.environment;
         environment.counters.add_cache_miss(kind, self.level());
         self.check_place(offset, len)?;
-        let mut stored = environment.buffer.allocate(len);
+        let mut stored = environment.allocate(len);
         self.read_into(reader, offset, &mut stored)?;
         environment.counters.add(Counter::TableBytesRead, len as u64);
         let what = kind.name();
@@ -272,7 +273,7 @@ impl TableFile {
             return Err(self.corrupt(offset, what, "it must not be compressed"));
         }
         let len = packing::unpacked_len(bytes, packing, &self.path, offset, what)?;
-        let mut block = environment.buffer.allocate(len);
+        let mut block = environment.allocate(len);
         packing::unpack(bytes, packing, &mut block, &self.path, offset, what)?;
         Ok(block.freeze())
     }

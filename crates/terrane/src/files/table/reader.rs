@@ -21,7 +21,7 @@ use crate::base::error::{Error, Result};
 use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::{Counter, Counters};
-use crate::files::buffer::BufferPool;
+use crate::files::buffer::{BlockMut, BufferPool};
 use crate::files::io_threads::IoThreads;
 use crate::files::storage::{Access, OpeningReaders, Storage};
 
@@ -60,6 +60,15 @@ pub(crate) struct TableEnvironment {
 }
 
 impl TableEnvironment {
+    /// Allocates a block of `len` bytes with arbitrary contents.
+    pub(crate) fn allocate(&self, len: usize) -> BlockMut {
+        let block = self.buffer.allocate(len);
+        if let Some(work) = self.buffer.work_ahead() {
+            self.io_threads.run(work);
+        }
+        block
+    }
+
     /// Counts the damage that a read found, and keeps it for reports.
     pub(crate) fn noting_damage<T>(&self, read: Result<T>) -> Result<T> {
         read.inspect_err(|error| {

@@ -154,11 +154,12 @@ impl WarmTable {
     }
 
     fn put(&mut self, slot: usize, parts: &[&[u8]], priority: Priority) {
-        let TableEnvironment { buffer, counters, .. } = &*self.warmer.environment;
+        let environment = &*self.warmer.environment;
+        let counters = &environment.counters;
         let len = parts.iter().map(|part| part.len()).sum();
         counters.add(Counter::CacheWarmed, 1);
         counters.add(Counter::CacheWarmedBytes, len as u64);
-        let mut block = buffer.allocate(len);
+        let mut block = environment.allocate(len);
         let mut rest = &mut block[..];
         for part in parts {
             let (start, end) = rest.split_at_mut(part.len());
