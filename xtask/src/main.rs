@@ -12,6 +12,7 @@
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `release` | a release, its checks and its rehearsal; rules and lists of dependencies |
 //! | `dist` | the files of a release: makes each, installs it and uses it |
+//! | `figures` | the age of the figures in documents |
 //! | `report` | the table of the steps of a release |
 //! | `soak` | the random tests of the engine at length, with fresh seeds |
 //! | `checkers` | loom and fuzzing: slow and thorough; fuzzing needs nightly |
@@ -27,6 +28,7 @@ mod ci;
 mod clients;
 mod cost;
 mod dist;
+mod figures;
 mod flags;
 mod house;
 mod miri;

@@ -69,6 +69,7 @@ fn readiness() -> Result<(String, Problems), String> {
     problems.extend(changelog_problems(&read("CHANGELOG.md")?, &version));
     problems.extend(promise_problems(&read("docs/FORMAT.md")?));
     problems.extend(golden_problems()?);
+    problems.extend(crate::figures::problems()?);
     problems.extend(git_problems(&version)?);
     Ok((version, problems))
 }
