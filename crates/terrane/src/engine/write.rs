@@ -267,9 +267,10 @@ impl Writer {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
                 note_put(tree, op);
-                if let (Op::Put { value, .. }, Some(begin)) = (op, begin) {
-                    let within = op.encoded_len(tree.id) - value.len();
-                    note_value(&state.active, op, first, payload_at(begin, within));
+                if let Some(begin) = begin {
+                    note_value(&state.active, op, first, |value| {
+                        payload_at(begin, op.encoded_len(tree.id) - value.len())
+                    });
                 }
                 self.insert_one(&state.active, op, (first, first), begin.is_some())
             }
@@ -283,10 +284,12 @@ impl Writer {
                     let memtable = &state.active.memtable;
                     deletes += u64::from(op.is_delete());
                     note_put(tree, &op);
-                    if let (Op::Put { value, .. }, Some(begin)) = (&op, begin) {
-                        // The value is part of the encoded batch.
-                        let within = value.as_ptr().addr() - encoded.as_ptr().addr();
-                        note_value(&state.active, &op, seq, payload_at(begin, within));
+                    if let Some(begin) = begin {
+                        note_value(&state.active, &op, seq, |value| {
+                            // The value is part of the encoded batch.
+                            let within = value.as_ptr().addr() - encoded.as_ptr().addr();
+                            payload_at(begin, within)
+                        });
                     }
                     if !group.take(memtable, &op, seq) {
                         let is_logged = begin.is_some();

@@ -65,14 +65,19 @@ pub(super) fn note_put(tree: &Tree, op: &Op<'_>) {
     tree.usage().write(key);
 }
 
-/// Notes a large value's place in the log, if a flush may need it.
+/// Notes a large value's place in the log, which `at` returns, if a flush may need it.
 #[inline]
-pub(super) fn note_value(active: &ActiveMemtable, op: &Op<'_>, seq: SeqNo, at: Lsn) {
+pub(super) fn note_value(
+    active: &ActiveMemtable,
+    op: &Op<'_>,
+    seq: SeqNo,
+    at: impl FnOnce(&[u8]) -> Lsn,
+) {
     if let Op::Put { key, value } = *op
         && let Some(refs) = active.logged_value_refs_for(value.len())
     {
         let (key_len, len) = (key.len() as u32, value.len() as u32);
-        refs.add(LoggedValueRef { seq, hash: filter_hash(key), at, len, key_len });
+        refs.add(LoggedValueRef { seq, hash: filter_hash(key), at: at(value), len, key_len });
     }
 }
 
