@@ -68,6 +68,7 @@ pub(crate) use open_files::{OpenFiles, TableReader};
 pub(crate) use packing::check_compression;
 pub(crate) use reader::{Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
+pub(crate) use scan_window::ScanPace;
 pub(crate) use sink::{SINK_BYTES, Sink, UnsyncedFile};
 pub(crate) use slots::WarmSlots;
 pub(crate) use stored::TableFileId;

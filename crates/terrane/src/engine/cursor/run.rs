@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::base::error::Result;
 use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::engine::version::OpenRun;
-use crate::files::table::{Heat, TableCursor};
+use crate::files::table::{Heat, ScanPace, TableCursor};
 use crate::files::value::Value;
 
 /// Iterates over the entries of a run, table by table, in both directions.
@@ -76,7 +76,7 @@ impl RunCursor {
     }
 
     pub(crate) fn seek_first(&mut self) -> Result<()> {
-        self.first_from(0)
+        self.first_from(0, None)
     }
 
     pub(crate) fn seek_last(&mut self) -> Result<()> {
@@ -125,7 +125,7 @@ impl RunCursor {
                 return Ok(());
             }
         }
-        self.first_from(index + 1)
+        self.first_from(index + 1, None)
     }
 
     /// Moves to the last entry whose key is before `key`.
@@ -147,7 +147,7 @@ impl RunCursor {
     pub(crate) fn next(&mut self) -> Result<()> {
         let Some(entries) = &mut self.entries else { return Ok(()) };
         entries.next()?;
-        if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
+        if entries.is_valid() { Ok(()) } else { self.next_table() }
     }
 
     /// Moves to the first entry of the next key.
@@ -156,7 +156,7 @@ impl RunCursor {
         let Some(entries) = &mut self.entries else { return Ok(()) };
         entries.next_key()?;
         // The next table starts with a different key, because tables of a run share no keys.
-        if entries.is_valid() { Ok(()) } else { self.first_from(self.index + 1) }
+        if entries.is_valid() { Ok(()) } else { self.next_table() }
     }
 
     /// See [`BlockCursor::step_within`](crate::files::table::TableCursor::step_within).
@@ -171,12 +171,22 @@ impl RunCursor {
         if entries.is_valid() { Ok(()) } else { self.last_until(self.index) }
     }
 
+    /// Moves from the end of a table to the next one, where its read-ahead continues.
+    #[cold]
+    fn next_table(&mut self) -> Result<()> {
+        let pace = self.entries.as_ref().and_then(TableCursor::scan_pace);
+        self.first_from(self.index + 1, pace)
+    }
+
     /// Moves to the first entry of the tables from `index` on. It skips tables that contain only
     /// range tombstones.
     #[inline(never)]
-    fn first_from(&mut self, index: usize) -> Result<()> {
+    fn first_from(&mut self, index: usize, pace: Option<ScanPace>) -> Result<()> {
         for index in index..self.run.tables().len() {
             if let Some(entries) = self.open(index) {
+                if let Some(pace) = pace {
+                    entries.continue_scan(pace);
+                }
                 entries.seek_first()?;
                 if entries.is_valid() {
                     return Ok(());

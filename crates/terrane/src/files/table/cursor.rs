@@ -6,7 +6,7 @@ use super::block::BlockCursor;
 use super::index::Narrowed;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
-use super::scan_window::ScanWindow;
+use super::scan_window::{ScanPace, ScanWindow};
 use super::warming::Heat;
 use crate::base::codec::{DecodeError, Decoded};
 use crate::base::error::{Error, Result};
@@ -57,6 +57,16 @@ impl TableCursor {
     /// the cache. Reports to `heat` which blocks are cached.
     pub(crate) fn read_ahead(&mut self, chunk_bytes: usize, heat: Option<Arc<Heat>>) {
         self.ahead = Some(Box::new(ReadAhead::new(chunk_bytes, heat)));
+    }
+
+    /// Returns the pace of read-ahead at the end of this table, for the next one.
+    pub(crate) fn scan_pace(&self) -> Option<ScanPace> {
+        self.window.as_ref().map(|window| window.pace())
+    }
+
+    /// Continues a scan that read the table before to its end.
+    pub(crate) fn continue_scan(&mut self, pace: ScanPace) {
+        self.window = Some(Box::new(ScanWindow::continuing(pace)));
     }
 
     #[inline]

@@ -44,6 +44,13 @@ pub(super) struct ScanWindow {
     coming: Option<(Range<usize>, Pending<Result<Blocks>>)>,
 }
 
+/// How far a scan has come with its read-ahead, for the next table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScanPace {
+    misses: u32,
+    bytes: u64,
+}
+
 /// Consecutive blocks as stored in the file.
 #[derive(Debug)]
 struct Blocks {
@@ -54,6 +61,16 @@ struct Blocks {
 }
 
 impl ScanWindow {
+    /// The window of a scan that comes from the end of the table before and continues at the first block.
+    pub(super) fn continuing(pace: ScanPace) -> Self {
+        let ScanPace { misses, bytes } = pace;
+        Self { misses, bytes, ..Self::default() }
+    }
+
+    pub(super) fn pace(&self) -> ScanPace {
+        ScanPace { misses: self.misses, bytes: self.bytes }
+    }
+
     /// Returns a block that is not in memory.
     pub(super) fn block(&mut self, table: &Arc<Table>, number: usize) -> Result<BlockRef> {
         // Blocks in between may have been in memory.

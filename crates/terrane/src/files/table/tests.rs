@@ -14,7 +14,7 @@ use super::*;
 use crate::base::error::{Error, Result};
 use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
-use crate::base::stats::Counters;
+use crate::base::stats::{Counter, Counters};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::buffer::BufferPool;
 use crate::files::io_threads::IoThreads;
@@ -490,6 +490,30 @@ fn long_scans_read_ahead_whether_or_not_there_is_memory() {
         check_walks(&table, &entries);
         check_lookups(&table, &entries, &mut Rng::new(1));
     }
+}
+
+/// Each table of a run began with single blocks, and grew its read-ahead anew.
+#[test]
+fn a_scan_continues_its_read_ahead_in_the_next_table() {
+    let storage = MemoryStorage::new(1);
+    let (entries, _, table) = long_table(&storage, Compression::None, Access::Buffered, 0);
+    let first_read = |pace| {
+        let mut cursor = TableCursor::new(Arc::clone(&table));
+        let before = table.counters().get(Counter::TableBytesRead);
+        if let Some(pace) = pace {
+            cursor.continue_scan(pace);
+        }
+        cursor.seek_first().unwrap();
+        assert_eq!(Some(cursor.key()), entries.keys().next().map(|(key, _)| &**key));
+        (table.counters().get(Counter::TableBytesRead) - before, cursor)
+    };
+    let (one_block, mut cursor) = first_read(None);
+    while cursor.is_valid() {
+        cursor.next().unwrap();
+    }
+    let (window, _) = first_read(cursor.scan_pace());
+    // The first read includes the index.
+    assert!(window > one_block + (100 << 10), "{window} bytes after {one_block}");
 }
 
 #[test]
