@@ -258,7 +258,7 @@ impl Pipeline {
         Some(state)
     }
 
-    /// Returns true if a write panicked. The log may then have a gap, so nothing more is appended
+    /// Returns true if a write panicked or its sync failed. The log may then have a gap, so nothing more is appended
     /// to it.
     pub(crate) fn is_broken(&self) -> bool {
         self.commits.is_broken()
@@ -277,7 +277,7 @@ impl Pipeline {
     }
 
     /// Waits until `seq` is visible. Returns false if it will never become visible, because an
-    /// earlier write panicked.
+    /// earlier write panicked or its sync failed.
     #[must_use = "a write may never become visible"]
     pub(crate) fn wait_visible(&self, seq: SeqNo) -> bool {
         self.commits.wait_visible(seq)

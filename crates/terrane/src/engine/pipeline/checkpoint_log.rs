@@ -29,7 +29,7 @@ impl<'a> CheckpointLog<'a> {
     /// Returns once all earlier writes are visible, and therefore in memtables.
     ///
     /// # Errors
-    /// An earlier write panicked.
+    /// An earlier write panicked, or its sync failed.
     pub(crate) fn begin(pipeline: &'a Pipeline) -> Result<Self> {
         let mut state = pipeline.lock();
         state.checkpoints += 1;

@@ -13,13 +13,13 @@
 //! sleeps, because a predecessor may be waiting for a sync. Writes that wait for a sync themselves
 //! are marked before it ([`unsynced`]).
 //!
-//! A write that panics never finishes, so no later write becomes visible. The queue is then broken
-//! at that write, and the writers of later writes get an error. Earlier writes continue.
+//! A write that panics, or whose sync fails, never finishes, so no later write becomes visible. The
+//! queue is then broken at that write, and the writers of later writes get an error. Earlier writes continue.
 //!
 //! Invariants:
-//! 1. Only the writer of the sequence number `visible + 1` changes `visible`: another writer could
-//!    do so only by finding the slot of that write marked, and the writer with the baton does not
-//!    mark it. If the slot is marked as unsynced, only the thread that claims it does.
+//! 1. Only the writer of the sequence number `visible + 1` changes `visible`, or the thread that has
+//!    claimed its slot if that is marked as unsynced: another writer could do so only by finding the
+//!    slot of that write marked, and the writer with the baton does not mark it.
 //! 2. A writer marks its slot only if `visible + SLOTS >= first`. So every write with a lower first
 //!    number that selects the same slot is visible before the slot is marked again.
 //! 3. The slot that `visible + 1` selects is marked if and only if it contains a number above

@@ -48,10 +48,11 @@ impl Gathering {
     }
 
     /// Returns until when the next sync waits for more writers, or `None` if it must begin now.
-    pub(super) fn waits_until(&mut self, now: Instant) -> Option<Instant> {
+    pub(super) fn waits_until(&mut self, now: impl FnOnce() -> Instant) -> Option<Instant> {
         if self.arrived >= self.expected {
             return None;
         }
+        let now = now();
         let longest = self.duration / 2;
         let wait = match self.waits {
             Some(wait) => wait,
@@ -111,7 +112,7 @@ mod tests {
         let mut now = Instant::now();
         for _ in 0..10 {
             gathering.arrive();
-            assert_eq!(gathering.waits_until(now), None);
+            assert_eq!(gathering.waits_until(|| now), None);
             now = sync(&mut gathering, 0, now);
         }
     }
@@ -129,11 +130,11 @@ mod tests {
             gathering.end(now, now + SYNC);
             now + SYNC
         };
-        assert_eq!(gathering.waits_until(now), Some(now + SYNC / 2));
+        assert_eq!(gathering.waits_until(|| now), Some(now + SYNC / 2));
         // The wait does not become longer.
-        assert_eq!(gathering.waits_until(now + SYNC / 4), Some(now + SYNC / 2));
+        assert_eq!(gathering.waits_until(|| now + SYNC / 4), Some(now + SYNC / 2));
         gathering.arrive();
-        assert_eq!(gathering.waits_until(now + SYNC / 4), None);
+        assert_eq!(gathering.waits_until(|| now + SYNC / 4), None);
     }
 
     #[test]
@@ -141,8 +142,8 @@ mod tests {
         let mut gathering = Gathering::default();
         let now = sync(&mut gathering, 3, Instant::now());
         gathering.arrive();
-        assert!(gathering.waits_until(now).is_some());
-        assert_eq!(gathering.waits_until(now + SYNC / 2), None);
+        assert!(gathering.waits_until(|| now).is_some());
+        assert_eq!(gathering.waits_until(|| now + SYNC / 2), None);
     }
 
     #[test]
@@ -150,7 +151,7 @@ mod tests {
         let mut gathering = Gathering::default();
         let now = sync(&mut gathering, 8, Instant::now());
         gathering.arrive();
-        assert_eq!(gathering.waits_until(now + SYNC), None);
+        assert_eq!(gathering.waits_until(|| now + SYNC), None);
     }
 
     #[test]
@@ -161,9 +162,9 @@ mod tests {
         for _ in 0..1000 {
             // Always four writers, of which one comes early.
             gathering.arrive();
-            if let Some(until) = gathering.waits_until(now) {
+            if let Some(until) = gathering.waits_until(|| now) {
                 waits += 1;
-                assert_eq!(gathering.waits_until(until), None);
+                assert_eq!(gathering.waits_until(|| until), None);
             }
             gathering.begin();
             (0..3).for_each(|_| gathering.arrive());
@@ -183,7 +184,7 @@ mod tests {
             now += Duration::from_micros(20);
             gathering.end(now - Duration::from_micros(20), now);
             gathering.arrive();
-            assert_eq!(gathering.waits_until(now), None);
+            assert_eq!(gathering.waits_until(|| now), None);
         }
     }
 }

@@ -42,6 +42,9 @@ struct State {
     /// would waste a system call.
     waiting: [usize; 2],
     gathering: Gathering,
+    /// The highest position for which a thread has waited. It may be higher than the position written so
+    /// far, which does not count the records in an open slice.
+    wanted: Lsn,
     /// The number of the sync for which a thread waits with a time limit; 0 if there is none.
     timed: usize,
     /// The segments with unsynced records, oldest first; the last one is the current segment.
@@ -238,27 +241,29 @@ impl LogSync {
         let mut state = self.lock();
         if state.synced < upto {
             state.gathering.arrive();
+            state.wanted = state.wanted.max(upto);
         }
         // The next sync covers the records, even if a sync is in progress that does not.
         let number = state.begun + 1;
         loop {
-            if let Some(error) = state.poisoned() {
-                return Err(error);
-            }
+            // First, because a later sync may have failed.
             if state.synced >= upto {
-                // Without this thread, whose records are in durable tables meanwhile, another one of
-                // those that wait for this sync must begin it.
-                if state.begun < number && !state.is_syncing && state.waiting[number % 2] > 0 {
-                    self.ended[number % 2].notify_one();
+                // This thread may have been woken to begin the next sync.
+                let next = (state.begun + 1) % 2;
+                if !state.is_syncing && state.waiting[next] > 0 {
+                    self.ended[next].notify_one();
                 }
                 return Ok(());
+            }
+            if let Some(error) = state.poisoned() {
+                return Err(error);
             }
             if state.is_syncing {
                 state = self.wait(state, number, None);
                 continue;
             }
-            let Some(until) = state.gathering.waits_until(Instant::now()) else {
-                return self.lead(state, upto, on_synced);
+            let Some(until) = state.gathering.waits_until(Instant::now) else {
+                return self.lead(state, on_synced);
             };
             // One thread begins the sync when the time is over. The others sleep until its end.
             if state.timed == number {
@@ -274,22 +279,17 @@ impl LogSync {
     }
 
     /// Syncs all records written so far, including records of writers that have not begun to wait.
-    fn lead(
-        &self,
-        mut state: MutexGuard<'_, State>,
-        upto: Lsn,
-        on_synced: impl Fn(Lsn),
-    ) -> Result<()> {
+    fn lead(&self, mut state: MutexGuard<'_, State>, on_synced: impl Fn(Lsn)) -> Result<()> {
         state.is_syncing = true;
         state.begun += 1;
         state.gathering.begin();
         let mut syncing = SyncGuard { of: self, is_over: false };
-        let target = self.written().max(upto);
+        let target = self.written().max(state.wanted);
         let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();
         drop(state);
         let began = Instant::now();
-        let result = self.sync_segments(&segments);
-        let ended = Instant::now();
+        let mut ended = began;
+        let result = self.sync_segments(&segments, &mut ended);
         if result.is_ok() {
             on_synced(target);
         }
@@ -314,14 +314,15 @@ impl LogSync {
     }
 
     /// Syncs the oldest segment first. If the machine crashes between two syncs, a prefix of the
-    /// log is durable.
-    fn sync_segments(&self, segments: &[Unsynced]) -> Result<()> {
+    /// log is durable. Moves `now` on to the end of the last sync.
+    fn sync_segments(&self, segments: &[Unsynced], now: &mut Instant) -> Result<()> {
         for segment in segments {
-            let start = Instant::now();
             let synced = segment.syncer.sync();
+            let ended = Instant::now();
+            let took = ended - std::mem::replace(now, ended);
             self.counters.add(Counter::LogSyncs, 1);
             synced.map_err(|error| Error::io("sync", &segment.path, error))?;
-            self.counters.durations.note(Timed::LogSync, start.elapsed());
+            self.counters.durations.note(Timed::LogSync, took);
         }
         Ok(())
     }

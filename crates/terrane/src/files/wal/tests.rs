@@ -2,6 +2,7 @@
 
 mod shared;
 mod slices;
+mod syncs;
 mod torn_writes;
 
 use std::path::{Path, PathBuf};
@@ -509,22 +510,4 @@ fn writers_share_syncs() {
     let crash = Crash::Power(Survival { percent: 0, seed: 0 });
     let (batches, ..) = recover(&storage.crash_point().image(crash), Lsn(0)).unwrap();
     assert_eq!(batches.len(), 200);
-}
-
-/// A sync panicked, and all later syncs waited forever for it to end.
-#[test]
-fn a_sync_that_panics_fails_the_others() {
-    #[derive(Debug)]
-    struct Panics;
-    impl crate::files::storage::Syncer for Panics {
-        fn sync(&self) -> std::io::Result<()> {
-            panic!("a sync that panics on purpose");
-        }
-    }
-    let sync = LogSync::new(Arc::default());
-    sync.begin_segment(PathBuf::from("1.log"), Arc::new(Panics), Lsn(0));
-    std::thread::scope(|scope| {
-        assert!(scope.spawn(|| sync.sync(Lsn(1), |_| ())).join().is_err());
-    });
-    assert_eq!(sync.sync(Lsn(1), |_| ()).unwrap_err().kind(), ErrorKind::Poisoned);
 }

@@ -1,0 +1,89 @@
+//! Threads that share syncs.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use super::*;
+use crate::base::stats::Counter;
+use crate::files::storage::Syncer;
+
+/// A sync panicked, and all later syncs waited forever for it to end.
+#[test]
+fn a_sync_that_panics_fails_the_others() {
+    #[derive(Debug)]
+    struct Panics;
+    impl Syncer for Panics {
+        fn sync(&self) -> io::Result<()> {
+            panic!("a sync that panics on purpose");
+        }
+    }
+    let sync = LogSync::new(Arc::default());
+    sync.begin_segment(PathBuf::from("1.log"), Arc::new(Panics), Lsn(0));
+    std::thread::scope(|scope| {
+        assert!(scope.spawn(|| sync.sync(Lsn(1), |_| ())).join().is_err());
+    });
+    assert_eq!(sync.sync(Lsn(1), |_| ()).unwrap_err().kind(), ErrorKind::Poisoned);
+}
+
+/// Threads request syncs of different positions, some of them beyond the position written so far, as
+/// while a slice is open. Each sync must cover all that wait for it.
+#[test]
+fn every_request_for_a_sync_is_served() {
+    const THREADS: u64 = 8;
+    #[derive(Debug)]
+    struct Slow;
+    impl Syncer for Slow {
+        fn sync(&self) -> io::Result<()> {
+            std::thread::sleep(Duration::from_micros(50));
+            Ok(())
+        }
+    }
+    let counters = Arc::new(Counters::default());
+    let sync = Arc::new(LogSync::new(Arc::clone(&counters)));
+    sync.begin_segment(PathBuf::from("1.log"), Arc::new(Slow), Lsn(0));
+    let (next, (done, served)) = (Arc::new(AtomicU64::new(1)), channel());
+    for _ in 0..THREADS {
+        let (sync, next, done) = (Arc::clone(&sync), Arc::clone(&next), done.clone());
+        #[allow(clippy::disallowed_methods, reason = "a writer is a thread of the caller")]
+        std::thread::spawn(move || {
+            for _ in 0..2000 {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                // The last request of a sync need not be the one for the highest position.
+                let upto = Lsn(number + 100 * (number % 3));
+                sync.sync(upto, |_| ()).unwrap();
+                assert!(sync.synced() >= upto);
+            }
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..THREADS {
+        served.recv_timeout(Duration::from_secs(60)).expect("a thread waits for ever");
+    }
+    let syncs = counters.get(Counter::LogSyncs);
+    assert!(syncs < 2000 * THREADS / 2, "{syncs} syncs");
+}
+
+/// A sync failed after another one had made the records durable.
+#[test]
+fn what_is_durable_stays_so_after_a_failed_sync() {
+    #[derive(Debug, Default)]
+    struct FailsLater(AtomicU64);
+    impl Syncer for FailsLater {
+        fn sync(&self) -> io::Result<()> {
+            match self.0.fetch_add(1, Ordering::Relaxed) {
+                0 => Ok(()),
+                _ => Err(io::ErrorKind::Other.into()),
+            }
+        }
+    }
+    let sync = LogSync::new(Arc::default());
+    sync.begin_segment(PathBuf::from("1.log"), Arc::new(FailsLater::default()), Lsn(0));
+    sync.sync(Lsn(8), |_| ()).unwrap();
+    assert!(sync.sync(Lsn(9), |_| ()).is_err());
+    sync.sync(Lsn(8), |_| ()).unwrap();
+    assert!(sync.sync(Lsn(9), |_| ()).is_err());
+}
