@@ -26,10 +26,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::mapping::{WeakMapping, WritableMapping};
 use super::written_segment::{SegmentFile, WrittenSegment};
-use super::{RecordWriter, Segment, Syncer};
-
-/// The length from which pieces are written with a system call.
-const LARGE_BYTES: usize = 256 << 10;
+use super::{LARGE_PIECE_BYTES, RecordWriter, Segment, Syncer};
 
 /// A file of fixed length that is mapped for writing, if possible.
 #[derive(Debug)]
@@ -59,7 +56,7 @@ impl Segment for MappedSegment {
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(map) = self.map() else { return self.file.write(offset, bytes) };
-        if bytes.len() >= LARGE_BYTES {
+        if bytes.len() >= LARGE_PIECE_BYTES {
             // Checked first, as in `write_zeros`.
             let file = self.file.file();
             file.check_len().inspect_err(|_| map.note_shortened(offset))?;

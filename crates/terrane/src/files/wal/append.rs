@@ -8,6 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::types::{KeyspaceId, Lsn, SeqNo};
 use crate::files::batch::Op;
+use crate::files::storage::LARGE_PIECE_BYTES;
 
 /// The number of zeros written after a record that is about to be synced, unless zeros follow it
 /// already. The first write to a block of a new file makes the sync commit the file system's journal,
@@ -16,9 +17,6 @@ use crate::files::batch::Op;
 /// that was a segment before.
 const SYNCED_AHEAD_BYTES: u64 = 256 << 10;
 const SYNCED_AHEAD_RECORD_MAX: usize = 64 << 10;
-
-/// The size from which records have parts that are not written through the map of the segment.
-const LARGE_RECORD_BYTES: usize = 256 << 10;
 
 /// Payloads up to this size are assembled in a buffer and written in one step.
 const COPIED_BYTES: usize = 16 << 10;
@@ -110,7 +108,7 @@ impl LogWriter {
         }
         let placed = self.place_record(kind, seq, payload, is_synced);
         let CurrentSegment { header, zero_tail, offset, is_large, .. } = &mut self.current;
-        *is_large = total >= LARGE_RECORD_BYTES;
+        *is_large = payload.iter().any(|part| part.len() >= LARGE_PIECE_BYTES);
         let written = match placed {
             Ok(written) => written as u64,
             Err(error) => {

@@ -44,7 +44,8 @@ pub(super) struct CurrentSegment {
     pub(super) since_micros: Option<u64>,
     /// The offset at which the next pages are requested.
     pub(super) ready_at: u64,
-    /// True if the last record was so large that it was not written through the map.
+    /// True if the last record had a part of [`LARGE_PIECE_BYTES`](crate::files::storage::LARGE_PIECE_BYTES),
+    /// which is not written through the map. Probably more follow, for which nothing is prepared.
     pub(super) is_large: bool,
 }
 
@@ -62,12 +63,13 @@ impl CurrentSegment {
     #[cold]
     fn requests(&mut self) -> SegmentRequests {
         let CurrentSegment { zero_tail, offset, len, ready_at, is_large, .. } = self;
-        // More large records probably follow, for which the pages would be prepared in vain.
-        let pages = zero_tail.clone().filter(|_| !*is_large).map(|zero_tail| {
+        let pages = if *is_large {
+            None
+        } else {
             let end = (*offset + READY_BYTES).min(*len);
             *ready_at = if end < *len { *offset + READY_BYTES / 2 } else { u64::MAX };
-            PagePrefault { zero_tail, end }
-        });
+            zero_tail.clone().map(|zero_tail| PagePrefault { zero_tail, end })
+        };
         let is_given = std::mem::replace(&mut self.is_header_given, true);
         let header = (!is_given).then(|| Arc::clone(&self.header_sync));
         SegmentRequests { ended: std::mem::take(&mut self.before), pages, header }

@@ -183,11 +183,11 @@ impl LogSlice {
 
 impl LogWriter {
     /// Opens a slice from the last record to the offset at which work on the segment is due. Returns
-    /// `None` if the storage does not support slices, or if the rest of the segment is too short.
-    /// Nothing is appended until the slice is closed.
+    /// `None` if the storage does not support slices, if the rest of the segment is too short, or after a
+    /// large record, which another one probably follows. Nothing is appended until the slice is closed.
     pub(crate) fn open_slice(&mut self) -> Option<LogSlice> {
         let current = &self.current;
-        let zero_tail = current.zero_tail.as_ref()?;
+        let zero_tail = current.zero_tail.as_ref().filter(|_| !current.is_large)?;
         let offset = current.offset;
         // The end of the segment must have room for the `Continued` record.
         let room_end = current.len.saturating_sub((record_bytes(0) + TERMINATOR_BYTES) as u64);
