@@ -61,7 +61,8 @@ impl TableCursor {
 
     /// Returns the pace of read-ahead at the end of this table, for the next one.
     pub(crate) fn scan_pace(&self) -> Option<ScanPace> {
-        self.window.as_ref().map(|window| window.pace())
+        let window = self.window.as_ref()?;
+        window.pace(self.table.block_count().ok()?)
     }
 
     /// Continues a scan that read the table before to its end.

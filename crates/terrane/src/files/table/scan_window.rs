@@ -67,8 +67,9 @@ impl ScanWindow {
         Self { misses, bytes, ..Self::default() }
     }
 
-    pub(super) fn pace(&self) -> ScanPace {
-        ScanPace { misses: self.misses, bytes: self.bytes }
+    /// Returns the pace if the last of the table's `blocks` blocks was not in memory.
+    pub(super) fn pace(&self, blocks: usize) -> Option<ScanPace> {
+        (self.next == blocks).then_some(ScanPace { misses: self.misses, bytes: self.bytes })
     }
 
     /// Returns a block that is not in memory.
