@@ -10,7 +10,16 @@ use crate::step::root;
 const ENGINE: &[&str] = &["crates/terrane", "crates/terrane-memtable", "crates/terrane-policy"];
 
 /// Pages about other code.
-const OTHER_CODE: [(&str, &[&str]); 3] = [
+const OTHER_CODE: [(&str, &[&str]); 4] = [
+    (
+        "docs/simulator.md",
+        &[
+            "crates/terrane",
+            "crates/terrane-memtable",
+            "crates/terrane-policy",
+            "crates/terrane-sim",
+        ],
+    ),
     ("docs/recorded.md", &["crates/terrane-policy"]),
     ("docs/stability-map.md", &["crates/terrane-policy", "crates/terrane-sim"]),
     ("docs/papers/stability-simulated.md", &["crates/terrane-policy", "crates/terrane-sim"]),
@@ -61,8 +70,7 @@ fn commits(text: &str) -> Vec<&str> {
 
 /// Returns the lines that introduce measurements without a commit.
 fn undated(text: &str) -> impl Iterator<Item = &str> {
-    let dated = |line: &&str| line.starts_with("Measured on") && !line.contains("at commit ");
-    text.lines().filter(dated)
+    text.lines().filter(|line| line.starts_with("Measured on") && commits(line).is_empty())
 }
 
 fn age_problem(page: &str, commit: &str) -> Option<String> {
