@@ -66,7 +66,7 @@ fn an_interval_syncs_by_itself_and_shares_its_syncs() {
     let interval = Durability::Interval(Duration::from_millis(20));
     let options = options.background(Background::Threads).durability(interval);
     let db = options.open(DIR).unwrap();
-    let (before, start) = (db.stats().log_syncs, std::time::Instant::now());
+    let (before, start) = (db.stats().log_syncs, Instant::now());
     for number in 0..500u32 {
         db.put(number.to_be_bytes(), "v").unwrap();
     }

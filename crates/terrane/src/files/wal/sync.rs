@@ -248,10 +248,10 @@ impl LogSync {
         loop {
             // First, because a later sync may have failed.
             if state.synced >= upto {
-                // This thread may have been woken to begin the next sync.
-                let next = (state.begun + 1) % 2;
-                if !state.is_syncing && state.waiting[next] > 0 {
-                    self.ended[next].notify_one();
+                // If the records are in durable tables meanwhile, this thread may have been woken to begin
+                // the sync for which it waited. Another one of those that wait must begin it.
+                if state.begun < number && !state.is_syncing && state.waiting[number % 2] > 0 {
+                    self.ended[number % 2].notify_one();
                 }
                 return Ok(());
             }
