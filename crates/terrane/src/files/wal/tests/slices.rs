@@ -1,7 +1,7 @@
 //! Writers that place records concurrently, and processes that die before they finish.
 
 use super::*;
-use crate::files::storage::Access;
+use crate::files::storage::{Access, LARGE_PIECE_BYTES};
 use crate::files::wal::format::{RECORD_HEADER_BYTES, TERMINATOR_BYTES, record_bytes};
 use crate::files::wal::slice::{LogSlice, PreparedRecord, RecordOps};
 
@@ -251,5 +251,28 @@ fn slices_and_appended_records_follow_each_other() {
         let found: Vec<_> = batches.into_iter().map(|(_, seq, payload)| (seq, payload)).collect();
         assert_eq!(found, log.written[log.written.len() - found.len()..], "seed {}", seed + round);
         assert_eq!((replayed.end, replayed.dropped_records), (log.writer.end(), 0));
+    }
+}
+
+/// Nothing is prepared behind a large record, and small records are placed in slices again.
+#[test]
+fn no_slice_follows_a_large_record() {
+    let (storage, mut rng) = (MemoryStorage::new(1), Rng::new(1));
+    let mut log = Log::open(&storage, 16 << 20).unwrap();
+    log.append(&mut rng);
+    for round in 0..3 {
+        let seq = log.written.len() as u64 + 1;
+        // Longer than what is prepared at once.
+        let large = vec![round; 9 * LARGE_PIECE_BYTES];
+        log.writer.append(seq, &[&large], false).unwrap();
+        log.written.push((seq, large));
+        assert!(log.writer.open_slice().is_none());
+        assert!(log.writer.due_requests().is_none_or(|due| due.pages.is_none()));
+        log.append(&mut rng);
+        assert!(log.writer.due_requests().is_some_and(|due| due.pages.is_some()));
+        assert!(log.writer.open_slice().is_some());
+        log.writer.close_slice(0);
+        let seqs = recovered(&log, &storage).unwrap();
+        assert_eq!(seqs.last().copied(), Some(log.written.len() as u64));
     }
 }
