@@ -258,8 +258,8 @@ impl Pipeline {
         Some(state)
     }
 
-    /// Returns true if a write panicked or its sync failed. The log may then have a gap, so nothing more is appended
-    /// to it.
+    /// Returns true if a write panicked or its sync failed. The log may then have a gap, so nothing
+    /// more is appended to it.
     pub(crate) fn is_broken(&self) -> bool {
         self.commits.is_broken()
     }

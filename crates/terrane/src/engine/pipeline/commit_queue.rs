@@ -14,7 +14,8 @@
 //! are marked before it ([`unsynced`]).
 //!
 //! A write that panics, or whose sync fails, never finishes, so no later write becomes visible. The
-//! queue is then broken at that write, and the writers of later writes get an error. Earlier writes continue.
+//! queue is then broken at that write, and the writers of later writes get an error. Earlier writes
+//! continue.
 //!
 //! Invariants:
 //! 1. Only the writer of the sequence number `visible + 1` changes `visible`, or the thread that has
@@ -23,8 +24,8 @@
 //! 2. A writer marks its slot only if `visible + SLOTS >= first`. So every write with a lower first
 //!    number that selects the same slot is visible before the slot is marked again.
 //! 3. The slot that `visible + 1` selects is marked if and only if it contains a number above
-//!    `visible`, apart from the bit of an unsynced write: the numbers of earlier marks are visible, and no later write has marked the slot
-//!    (invariant 2).
+//!    `visible`, apart from the bit of an unsynced write: the numbers of earlier marks are visible,
+//!    and no later write has marked the slot (invariant 2).
 //! 4. `visible` never decreases and never exceeds the last number of an inserted write whose
 //!    predecessors are all inserted (invariants 1 and 3).
 

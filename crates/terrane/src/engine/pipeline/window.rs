@@ -193,9 +193,9 @@ impl Pipeline {
             return;
         }
         state.next_seq += used.operations;
-        // If a write panicked or its sync failed, later writes never become visible. Nothing more is appended, because
-        // the log has a gap. Earlier writes are awaited: they are acknowledged, so the directory
-        // must not be released before they are in the log.
+        // If a write panicked or its sync failed, later writes never become visible. Nothing more
+        // is appended, because the log has a gap. Earlier writes are awaited: they are
+        // acknowledged, so the directory must not be released before they are in the log.
         let is_complete = self.commits.wait_done(state.next_seq - 1);
         if let (Some(log), true) = (&mut state.log, is_complete) {
             log.set_complete();

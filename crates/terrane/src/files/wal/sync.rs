@@ -236,7 +236,7 @@ impl LogSync {
     /// syncs calls `on_synced` with the durable position before it wakes the others.
     ///
     /// # Errors
-    /// This sync or an earlier one failed, so no record can be promised to be durable anymore.
+    /// A sync failed before the records were durable, so they cannot be promised to be durable anymore.
     pub(crate) fn sync(&self, upto: Lsn, on_synced: impl Fn(Lsn)) -> Result<()> {
         let mut state = self.lock();
         if state.synced < upto {
