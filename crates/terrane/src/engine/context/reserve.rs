@@ -15,7 +15,9 @@
 //!    the disk has no space for it, the shorter one stays, and no write is refused.
 //! 5. An attempt to create a file that cannot fit is not made, because it would take the space of deletes
 //!    until it fails. A storage that does not state its free space is asked by attempts.
-//! 6. Only the lack of space releases the reserve. The limit of the process for the size of a file bounds
+//! 6. A segment of the log that is created in advance never takes the space of the released reserve: it is
+//!    created under the lock of the reserve, or not at all.
+//! 7. Only the lack of space releases the reserve. The limit of the process for the size of a file bounds
 //!    the lengths of the files.
 
 use std::io::{ErrorKind, Result as IoResult};
@@ -167,6 +169,17 @@ impl DiskReserve {
         let error = self.lock().shortage.as_ref().map(|shortage| shortage.error.clone());
         // Without the lock, which a writer may need.
         error.filter(|_| !self.has_room(bytes)).map_or(Ok(()), Err)
+    }
+
+    /// Runs an operation for which the disk must have space beside the reserve. Fails with the error of the
+    /// full disk if the reserve is released, because the operation would take the space of deletes. The
+    /// reserve is not released meanwhile.
+    pub(crate) fn run_beside<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+        let state = self.lock();
+        match &state.shortage {
+            Some(shortage) => Err(shortage.error.clone()),
+            None => operation(),
+        }
     }
 
     fn create(&self, state: &mut State, health: &Health) {

@@ -119,7 +119,9 @@ impl Pipeline {
     }
 
     fn create_free_segment(&self, creation: SegmentCreation) {
-        let created = creation.run(&*self.context.storage, &self.context.log_dir);
+        let context = &self.context;
+        let run = || creation.run(&*context.storage, &context.log_dir);
+        let created = context.reserve.run_beside(run);
         let surplus = self.lock().log.as_mut().and_then(|log| log.add_created(created));
         self.remove_surplus(surplus);
     }

@@ -128,8 +128,11 @@ impl LogWriter {
             Err(error) => {
                 // On a full disk every write would otherwise create a file and remove it again.
                 self.creation_retry_at = self.current.offset + self.current.len / RETRY_PARTS;
-                // Its length is one that segments usually have, so that the next one would fail as well.
-                self.note_refusal(0, &error);
+                // Its length is one that segments usually have, so that the next one would fail as well. A
+                // short one may have space.
+                if !self.is_short {
+                    self.note_refusal(0, &error);
+                }
                 return None;
             }
         };

@@ -486,6 +486,24 @@ fn a_spare_that_could_not_be_created_is_not_wanted_by_every_write() {
     }
 }
 
+/// A full disk refused a free segment of the usual length, and then deletes were refused whose short segment
+/// had space.
+#[test]
+fn a_spare_that_could_not_be_created_refuses_no_short_segment() {
+    for is_early in [true, false] {
+        let mut log = Log::open(&MemoryStorage::new(1), 1 << 20).unwrap().writer;
+        log.append(1, &[b"x"], false).unwrap();
+        let _requested = log.creation_to_end(Ending::Aged).unwrap();
+        if is_early {
+            log.set_short(true);
+        }
+        let full = std::io::ErrorKind::StorageFull.into();
+        assert!(log.add_created(Err(Error::io("create", Path::new("9.log"), full))).is_none());
+        log.set_short(true);
+        assert!(log.end_segment(Ending::Aged).unwrap().is_some(), "{is_early}");
+    }
+}
+
 #[test]
 fn writers_share_syncs() {
     let storage = MemoryStorage::new(1);

@@ -161,3 +161,30 @@ fn writes_are_refused_exactly_while_the_reserve_is_released() {
         assert_eq!(fixture.reserve.is_released(), !fixture.health.is_sound(), "round {round}");
     }
 }
+
+/// A thread that created a segment in advance took the space that a delete had just released for itself.
+#[test]
+fn work_in_advance_leaves_the_released_space_alone() {
+    let fixture = Fixture::new();
+    fixture.fill(1000);
+    let (reserve, health) = (&fixture.reserve, &fixture.health);
+    assert_eq!(reserve.run_beside(|| Ok(7)).unwrap(), 7);
+    let begun = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let releases = scope.spawn(|| {
+            begun.wait();
+            reserve.release(&full(), health)
+        });
+        let created = reserve.run_beside(|| {
+            begun.wait();
+            std::thread::sleep(Duration::from_millis(20));
+            fixture.memory.create_segment(&Path::new(DIR).join("9.log"), 10).map(drop).unwrap();
+            assert!(health.is_sound(), "released meanwhile");
+            Ok(())
+        });
+        created.unwrap();
+        assert!(releases.join().unwrap());
+    });
+    let refused = reserve.run_beside(|| -> Result<()> { panic!("the reserve is released") });
+    assert!(matches!(refused, Err(Error::DiskFull(_))), "{refused:?}");
+}
