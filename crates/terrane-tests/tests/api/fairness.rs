@@ -160,6 +160,8 @@ fn memtables_of_several_keyspaces_are_flushed_at_the_same_time() {
                 scope.spawn(|| space.flush().unwrap());
             }
         });
+        // The events of the ends follow the flushes.
+        db.close().unwrap();
         // Two of the small memtables may share a flush, so all three may be flushed at the same time.
         let (running, most) = *flushing.0.lock().unwrap();
         assert!(running == 0 && most >= 2, "{running} running, {most} at most");
