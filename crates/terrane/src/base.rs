@@ -12,6 +12,7 @@
 //! | `memory_ledger`, `io_budget`, `cancel` | accounts of memory and bandwidth, cancellation |
 //! | `stats`, `event`, `job_view`, `lookup_path` | metrics, events, running jobs, explained lookups |
 
+pub(crate) mod bytes;
 pub(crate) mod cancel;
 pub(crate) mod checksum;
 pub(crate) mod clock;

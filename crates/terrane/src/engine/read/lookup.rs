@@ -155,15 +155,66 @@ impl Reader {
 
     /// Returns the newest version of `key` as of `seq`; none if the key has no version, or if a
     /// range tombstone covers it.
+    #[inline]
     fn find(&self, state: &TreeState, key: &[u8], at: ReadAt) -> Result<Answer> {
-        let hash = filter_hash(key);
-        let tables = prefetched_tables(state.version.runs(), key, hash);
+        let run = match state.version.runs() {
+            [] => None,
+            [run] => Some(run),
+            runs => return self.find_in_runs((state, runs), key, at),
+        };
+        // With at most one run there are no cache misses to overlap.
         match self.find_in_memtables(state, key, at) {
             MemoryAnswer::Decided(found) => return Ok(Answer::Decided(found)),
             MemoryAnswer::Overwritten => return Ok(Answer::Overwritten),
             MemoryAnswer::Undecided => {}
         }
-        self.find_in_tables(state, (key, hash), at.seq(), &tables).map(Answer::Decided)
+        let Some(table) = run.and_then(|run| run.table_for(key)) else {
+            return Ok(Answer::Decided(None));
+        };
+        let decided = self.answer_of((table, key), at.seq(), filter_hash(key))?;
+        Ok(Answer::Decided(decided.unwrap_or_default()))
+    }
+
+    /// Does the same in a tree with several runs.
+    #[inline(never)]
+    fn find_in_runs(
+        &self,
+        (state, runs): (&TreeState, &[Arc<OpenRun>]),
+        key: &[u8],
+        at: ReadAt,
+    ) -> Result<Answer> {
+        let hash = filter_hash(key);
+        let first = prefetched_tables(runs, key, hash);
+        match self.find_in_memtables(state, key, at) {
+            MemoryAnswer::Decided(found) => return Ok(Answer::Decided(found)),
+            MemoryAnswer::Overwritten => return Ok(Answer::Overwritten),
+            MemoryAnswer::Undecided => {}
+        }
+        let later = runs.iter().skip(first.len()).map(|run| run.table_for(key));
+        let mut tables = first.iter().copied().chain(later).flatten();
+        let seq = at.seq();
+        let found = match self.context.settings.read_threads {
+            0 | 1 => tables.find_map(|table| self.answer_of((table, key), seq, hash).transpose()),
+            runs_at_once => {
+                Some(self.find_overlapped(tables, Target { key, hash, seq }, runs_at_once))
+            }
+        };
+        Ok(Answer::Decided(found.transpose()?.flatten()))
+    }
+
+    /// Returns the answer of a table to a lookup; `None` if it does not decide the key.
+    #[inline(always)]
+    fn answer_of(
+        &self,
+        (table, key): (&Table, &[u8]),
+        seq: SeqNo,
+        hash: u64,
+    ) -> Result<Option<Option<FoundVersion>>> {
+        let deleted = newest_deletion(table, key, seq)?;
+        Ok(match self.find_in_table(table, key, seq, hash)? {
+            Some(found) => Some((found.seq > deleted).then_some(found)),
+            None => (deleted > 0).then_some(None),
+        })
     }
 
     /// Searches the memtables and counts the lookup.
@@ -189,45 +240,7 @@ impl Reader {
         }
     }
 
-    fn find_in_tables(
-        &self,
-        state: &TreeState,
-        (key, hash): (&[u8], u64),
-        seq: SeqNo,
-        tables: &FirstTables<'_>,
-    ) -> Result<Option<FoundVersion>> {
-        let runs = state.version.runs();
-        if runs.is_empty() {
-            return Ok(None);
-        }
-        let later = runs.iter().skip(tables.len()).map(|run| run.table_for(key));
-        let tables = tables.iter().copied().chain(later).flatten();
-        match self.context.settings.read_threads {
-            0 | 1 => self.find_alone(tables, (key, hash), seq),
-            runs_at_once => self.find_overlapped(tables, Target { key, hash, seq }, runs_at_once),
-        }
-    }
-
-    /// Searches the tables of the runs one after the other.
-    #[inline]
-    fn find_alone<'a>(
-        &self,
-        tables: impl Iterator<Item = &'a Arc<Table>>,
-        (key, hash): (&[u8], u64),
-        seq: SeqNo,
-    ) -> Result<Option<FoundVersion>> {
-        for table in tables {
-            let deleted = newest_deletion(table, key, seq)?;
-            if let Some(found) = self.find_in_table(table, key, seq, hash)? {
-                return Ok((found.seq > deleted).then_some(found));
-            }
-            if deleted > 0 {
-                return Ok(None);
-            }
-        }
-        Ok(None)
-    }
-
+    #[inline(always)]
     pub(super) fn find_in_table(
         &self,
         table: &Table,
@@ -285,14 +298,13 @@ const FIRST_RUNS: usize = 8;
 type FirstTables<'a> = [Option<&'a Arc<Table>>; FIRST_RUNS];
 
 /// Returns the tables of the first runs that may contain `key`, and prefetches their filters, so
-/// that the cache misses of memtables and filters overlap. This does not pay off for a single
-/// filter.
+/// that the cache misses of memtables and filters overlap.
 #[inline]
 fn prefetched_tables<'a>(runs: &'a [Arc<OpenRun>], key: &[u8], hash: u64) -> FirstTables<'a> {
     let mut tables = [None; FIRST_RUNS];
     for (run, table) in runs.iter().zip(&mut tables) {
         *table = run.table_for(key);
-        if let (Some(table), true) = (table, runs.len() > 1) {
+        if let Some(table) = table {
             table.prefetch_filter(hash);
         }
     }

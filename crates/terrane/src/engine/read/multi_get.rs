@@ -45,6 +45,8 @@ struct TableCandidate<'a> {
     deleted: SeqNo,
     /// The block to search; `None` if the filter excludes the key.
     block: Option<usize>,
+    /// The place in the block from which to search, if it is known.
+    entry: Option<usize>,
 }
 
 impl Reader {
@@ -147,7 +149,13 @@ impl Reader {
             }
             let deleted = newest_deletion(table, key.key, seq)?;
             table.prefetch_filter(key.hash);
-            candidates.push(TableCandidate { pending: index, table, deleted, block: None });
+            candidates.push(TableCandidate {
+                pending: index,
+                table,
+                deleted,
+                block: None,
+                entry: None,
+            });
         }
         for candidate in &mut candidates {
             let key = &pending[candidate.pending];
@@ -157,17 +165,18 @@ impl Reader {
         }
         // Keeps the blocks in memory until the lookups are done.
         let _loaded = load_missing(&candidates);
-        for candidate in &candidates {
+        for candidate in &mut candidates {
             if let Some(block) = candidate.block {
-                candidate.table.prefetch_entry(block, pending[candidate.pending].key)?;
+                let key = pending[candidate.pending].key;
+                candidate.entry = candidate.table.prefetch_entry(block, key)?;
             }
         }
         let mut is_decided = vec![false; pending.len()];
         for candidate in candidates {
-            let TableCandidate { pending: index, table, deleted, block } = candidate;
+            let TableCandidate { pending: index, table, deleted, block, entry } = candidate;
             let key = &pending[index];
             let found = match block {
-                Some(_) => table.get_from(block, key.key, seq)?,
+                Some(block) => table.get_from((block, entry), key.key, seq)?,
                 None => None,
             };
             if block.is_some() && found.is_none() {

@@ -29,6 +29,15 @@ struct Candidate<'a> {
     deleted: SeqNo,
 }
 
+impl Candidate<'_> {
+    fn get(&self, target: Target<'_>) -> Result<Option<FoundVersion>> {
+        match self.resident {
+            Some(block) => self.table.get_from((block, None), target.key, target.seq),
+            None => self.table.get(target.key, target.seq),
+        }
+    }
+}
+
 /// The state of the runs after a group.
 enum Rest {
     /// They may have an answer.
@@ -87,8 +96,8 @@ impl Reader {
         };
         let pending: Vec<_> = others.iter().map(start).collect();
         let found = match first.resident {
-            Some(block) => first.table.get_from(Some(block), target.key, target.seq),
-            None => threads.read_alone(|| first.table.get(target.key, target.seq)),
+            Some(_) => first.get(target),
+            None => threads.read_alone(|| first.get(target)),
         };
         if let Some(decided) = self.decide(first, found?) {
             return Ok(Some(decided));
@@ -96,7 +105,7 @@ impl Reader {
         for (other, pending) in others.iter().zip(pending) {
             let found = match pending {
                 Some(pending) => pending.wait().unwrap_or_else(|| Err(panicked())),
-                None => other.table.get_from(other.resident, target.key, target.seq),
+                None => other.get(target),
             };
             if let Some(decided) = self.decide(other, found?) {
                 return Ok(Some(decided));

@@ -29,6 +29,7 @@ mod builder;
 mod cursor;
 mod heads;
 mod key_buffer;
+mod search;
 mod sizes;
 #[cfg(test)]
 mod tests;
@@ -36,21 +37,17 @@ mod usual;
 
 pub(crate) use builder::BlockBuilder;
 pub(crate) use cursor::BlockCursor;
-use heads::{HEAD_BYTES, head_of_suffix, lower_bound};
+use heads::{HEAD_BYTES, head_of_suffix};
 
-use std::cmp::Ordering::{self, Equal, Greater, Less};
 use std::ops::Range;
 
-use terrane_memtable::{prefetch_line, prefetch_lines};
+use terrane_memtable::prefetch_line;
 
-use crate::base::codec::{DecodeError, Decoded, Reader};
+use crate::base::codec::{DecodeError, Decoded, Reader, short_varint};
 use crate::base::expiry::EXPIRY_BYTES;
 use crate::base::types::{EntryKind, MAX_KEY_LEN, MAX_SEQ, SeqNo};
 
 const LINE_BYTES: usize = 64;
-
-/// The number of cache lines of an entry to prefetch: its key and the start of its value.
-const ENTRY_LINES: usize = 3;
 
 pub(super) const WIDE_OFFSETS: u32 = 1 << 31;
 pub(super) const WIDE_KINDS: u32 = 1 << 30;
@@ -64,6 +61,23 @@ fn kind_bits_of(largest: EntryKind) -> (u32, u32) {
         EntryKind::Separated => (2, WIDE_KINDS),
         EntryKind::Expiring | EntryKind::Operand => (WIDEST_KIND_BITS, WIDER_KINDS),
     }
+}
+
+/// Returns the number of bits that kinds take in a block of this shape; `None` if it is no valid shape.
+#[inline]
+fn kind_bits_in(shape: u32) -> Option<u32> {
+    match (shape & WIDER_KINDS != 0, shape & WIDE_KINDS != 0) {
+        (false, false) => Some(1),
+        (false, true) => Some(2),
+        (true, false) => Some(WIDEST_KIND_BITS),
+        (true, true) => None,
+    }
+}
+
+/// Returns the length of an offset.
+#[inline]
+fn offset_bytes(wide: bool) -> usize {
+    if wide { size_of::<u32>() } else { size_of::<u16>() }
 }
 
 /// The number of bits of kinds in a block with values that expire or with operands.
@@ -84,24 +98,49 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    #[inline]
     pub(super) fn parse(block: &[u8]) -> Decoded<Self> {
+        Self::parse_usual(block).map_or_else(|| Self::parse_any(block), Ok)
+    }
+
+    /// Does the same in few instructions, for a block that is not damaged and whose base sequence number is
+    /// followed by at least a few bytes.
+    #[inline(always)]
+    fn parse_usual(block: &[u8]) -> Option<Self> {
+        let heads = size_of::<u64>();
+        let word = u64::from_le_bytes(*block.first_chunk()?);
+        let (count, shape) = (word as u32 as usize, (word >> 32) as u32);
+        let (wide, kind_bits) = (shape & WIDE_OFFSETS != 0, kind_bits_in(shape)?);
+        let prefix_len = (shape & !FLAGS) as usize;
+        // A count of 32 bits: the products do not overflow 64 bits.
+        let offsets = heads as u64 + count as u64 * HEAD_BYTES as u64;
+        let base_at = usize::try_from(offsets + count as u64 * offset_bytes(wide) as u64).ok()?;
+        let (base_seq, base_len) =
+            short_varint(u64::from_le_bytes(*block.get(base_at..)?.first_chunk()?))?;
+        let prefix_start = base_at + base_len;
+        let entries = prefix_start + prefix_len;
+        let is_whole = entries <= block.len() && count > 0;
+        if !is_whole || base_seq > MAX_SEQ || prefix_len > MAX_KEY_LEN {
+            return None;
+        }
+        let (prefix, entries) = (prefix_start..entries, entries..block.len());
+        let offsets = offsets as usize;
+        Some(Self { count, heads, offsets, wide, kind_bits, base_seq, prefix, entries })
+    }
+
+    #[cold]
+    fn parse_any(block: &[u8]) -> Decoded<Self> {
         let mut reader = Reader::new(block);
         let count = reader.u32("entry count")? as usize;
         let shape = reader.u32("block shape")?;
         let wide = shape & WIDE_OFFSETS != 0;
-        let kind_bits = match (shape & WIDER_KINDS != 0, shape & WIDE_KINDS != 0) {
-            (false, false) => 1,
-            (false, true) => 2,
-            (true, false) => WIDEST_KIND_BITS,
-            (true, true) => return Err(reader.error("block shape")),
-        };
+        let kind_bits = kind_bits_in(shape).ok_or_else(|| reader.error("block shape"))?;
         let prefix_len = (shape & !FLAGS) as usize;
         let heads = reader.position();
         let too_many = reader.error("entry count");
         reader.bytes(count.checked_mul(HEAD_BYTES).ok_or(too_many)?, "heads")?;
         let offsets = reader.position();
-        let offset_bytes = if wide { 4 } else { 2 };
-        reader.bytes(count.checked_mul(offset_bytes).ok_or(too_many)?, "offsets")?;
+        reader.bytes(count.checked_mul(offset_bytes(wide)).ok_or(too_many)?, "offsets")?;
         let base_seq = reader.varint("base sequence number")?;
         let prefix_start = reader.position();
         reader.bytes(prefix_len, "prefix")?;
@@ -225,78 +264,6 @@ impl<'a> Block<'a> {
         Ok(RawEntry { seq, kind, head, suffix_len, rest, rest_start, value, value_start })
     }
 
-    /// Returns the index of the first entry whose head is not below the head of `key`. Reads no entry, so that
-    /// a caller can prefetch it.
-    #[inline]
-    pub(super) fn narrow(&self, key: &[u8]) -> usize {
-        let prefix = self.prefix();
-        let shared = prefix.len().min(key.len());
-        match key[..shared].cmp(&prefix[..shared]) {
-            Less => 0,
-            Greater => self.len(),
-            Equal if key.len() < prefix.len() => 0,
-            Equal => lower_bound(self.heads(), head_of_suffix(&key[shared..])),
-        }
-    }
-
-    /// Returns the index of the first entry at or after `(key, seq)`; [`Block::len`] if there is
-    /// none. `low` is what [`Block::narrow`] returned for the same key.
-    #[inline]
-    pub(super) fn search_from(&self, mut low: usize, key: &[u8], seq: SeqNo) -> Decoded<usize> {
-        let Some(suffix) = key.strip_prefix(self.prefix()) else { return Ok(low) };
-        let head = head_of_suffix(suffix);
-        // Entries with the same head are ordered by the rest of the key.
-        let has_head = |index| index < self.len() && self.head(index) == head;
-        let mut high = match (has_head(low), has_head(low + 1)) {
-            (false, _) => low,
-            (true, false) => low + 1,
-            (true, true) => {
-                head.checked_add(1).map_or(self.len(), |next| lower_bound(self.heads(), next))
-            }
-        };
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.hot_entry(middle)?.compare(head, suffix, seq) == Less {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        Ok(low)
-    }
-
-    /// Returns the first entry at or after `(key, seq)` if it has the key `key`.
-    ///
-    /// # Errors
-    /// The block is damaged, or its entries are out of order. In that case the search can end at an entry newer
-    /// than `seq`, which a reader at `seq` must not see.
-    pub(super) fn find(&self, key: &[u8], seq: SeqNo) -> Decoded<Option<RawEntry<'a>>> {
-        let low = self.narrow(key);
-        self.prefetch_at(low);
-        let index = self.search_from(low, key, seq)?;
-        if index == self.len() {
-            return Ok(None);
-        }
-        let entry = self.hot_entry(index)?;
-        if !self.is_key(&entry, key) {
-            return Ok(None);
-        }
-        if entry.seq > seq {
-            return Err(self.error("sequence number of an entry", self.layout.heads));
-        }
-        Ok(Some(entry))
-    }
-
-    /// Prefetches the first entry at or after `key`, as estimated from the heads.
-    pub(super) fn prefetch(&self, key: &[u8]) {
-        let start = self.offset(self.narrow(key));
-        let entries = self.bytes.get(self.layout.entries.clone()).unwrap_or_default();
-        prefetch_lines(
-            start.and_then(|start| entries.get(start..)).unwrap_or_default(),
-            ENTRY_LINES,
-        );
-    }
-
     /// Prefetches the entry at an index, if there is one: two cache lines, which often contain both
     /// the key and the start of its value.
     #[inline]
@@ -311,32 +278,11 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn is_key(&self, entry: &RawEntry<'_>, key: &[u8]) -> bool {
-        let Some(suffix) = key.strip_prefix(self.prefix()) else { return false };
-        suffix.len() == entry.suffix_len
-            && head_of_suffix(suffix) == entry.head
-            && suffix.get(HEAD_BYTES..).unwrap_or_default() == entry.rest
-    }
-
     /// Returns true if two entries with the same head have the same key.
     #[inline(never)]
     fn same_rest(&self, a: usize, b: usize) -> Decoded<bool> {
         let (a, b) = (self.entry(a)?, self.entry(b)?);
         Ok(a.suffix_len == b.suffix_len && a.rest == b.rest)
-    }
-}
-
-impl RawEntry<'_> {
-    /// Compares this entry with `(suffix, seq)`, whose head is `head`.
-    #[inline]
-    fn compare(&self, head: u32, suffix: &[u8], seq: SeqNo) -> Ordering {
-        let rest = suffix.get(HEAD_BYTES..).unwrap_or_default();
-        // Heads are padded with zeros, so among equal heads the shorter suffix is smaller.
-        self.head
-            .cmp(&head)
-            .then_with(|| self.rest.cmp(rest))
-            .then_with(|| self.suffix_len.cmp(&suffix.len()))
-            .then_with(|| seq.cmp(&self.seq))
     }
 }
 

@@ -84,10 +84,12 @@ pub(crate) fn block(bytes: &[u8]) {
     }
     for key in KEYS.into_iter().chain([bytes.get(..20).unwrap_or(bytes)]) {
         for seq in [0, 5, MAX_SEQ] {
-            block.prefetch(key);
-            let found = block.search_from(block.narrow(key), key, seq);
+            let low = block.prefetch(key);
+            let found = block.search_from(low, key, seq);
             assert!(found.is_err() || found.is_ok_and(|at| at <= block.len()));
-            if let Ok(Some(entry)) = block.find(key, seq) {
+            let entry = block.find(None, key, seq);
+            assert_eq!(block.find(Some(low), key, seq), entry);
+            if let Ok(Some(entry)) = entry {
                 assert!(entry.seq <= seq, "find returned an entry newer than the given number");
             }
         }
@@ -253,7 +255,12 @@ fn read_everything(bytes: &[u8], info: &Arc<TableInfo>) {
         for key in KEYS {
             check(table.may_contain(filter_hash(key)).map(|_| ()));
             check(table.get(key, MAX_SEQ).map(|_| ()));
-            check(table.prefetch_block(key).and_then(|block| table.prefetch_entry(block, key)));
+            check(
+                table
+                    .prefetch_block(key)
+                    .and_then(|block| table.prefetch_entry(block, key))
+                    .map(drop),
+            );
         }
         let mut cursor = TableCursor::new(Arc::clone(&table));
         let first = cursor.seek_first();

@@ -17,11 +17,12 @@
 //! parsed. These copies are few enough to stay in the processor's cache: 4 KiB for a table of 32
 //! MiB. The remaining heads are adjacent, and are fetched together with their offsets.
 
-use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::cmp::Ordering::{self, Equal, Greater};
 use std::ops::Range;
 
 use terrane_memtable::{head_of, prefetch_lines};
 
+use crate::base::bytes::is_same;
 use crate::base::codec::{Decoded, Reader};
 use crate::base::types::MAX_KEY_LEN;
 
@@ -285,14 +286,21 @@ impl<'a> Index<'a> {
     /// Returns the part of a key after the prefix, or the block to search if the key lacks the prefix.
     #[inline]
     fn suffix_of<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], usize> {
-        let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
-        let shared = prefix.len().min(key.len());
-        match key[..shared].cmp(&prefix[..shared]) {
-            Less => Err(0),
-            Greater => Err(self.layout.count.saturating_sub(1)),
-            Equal if key.len() < prefix.len() => Err(0),
-            Equal => Ok(&key[shared..]),
+        let prefix = self.prefix();
+        match key.split_at_checked(prefix.len()) {
+            Some((start, suffix)) if is_same(start, prefix) => Ok(suffix),
+            _ => Err(self.beside_prefix(key)),
         }
+    }
+
+    #[cold]
+    fn beside_prefix(&self, key: &[u8]) -> usize {
+        if *key < *self.prefix() { 0 } else { self.layout.count.saturating_sub(1) }
+    }
+
+    #[inline]
+    fn prefix(&self) -> &'a [u8] {
+        self.bytes.get(self.layout.prefix.clone()).unwrap_or_default()
     }
 
     /// Searches for a suffix whose head is in `group`.
@@ -309,9 +317,10 @@ impl<'a> Index<'a> {
     /// Returns true if block `index` exists and may begin with versions of `key`, which is the last
     /// key of the previous block.
     pub(super) fn continues_in(&self, index: usize, key: &[u8]) -> bool {
-        let prefix = self.bytes.get(self.layout.prefix.clone()).unwrap_or_default();
         self.layout.continues(index)
-            && key.strip_prefix(prefix).is_some_and(|suffix| self.is_separator(index, suffix))
+            && key
+                .strip_prefix(self.prefix())
+                .is_some_and(|suffix| self.is_separator(index, suffix))
     }
 
     fn is_separator(&self, index: usize, suffix: &[u8]) -> bool {

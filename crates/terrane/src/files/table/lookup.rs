@@ -3,6 +3,8 @@
 //! The `prefetch` methods request memory for a later lookup, so that the cache misses of several
 //! lookups overlap. They read nothing from storage that the lookup would not read.
 
+use std::convert::identity;
+
 use super::block::{Block, Layout};
 use super::blocks::BLOCK_HEAD_LINES;
 use super::filter::{self, Filter};
@@ -10,8 +12,8 @@ use super::index::{Index, Narrowed};
 use super::open_table::OpenTable;
 use super::reader::Table;
 use super::slots::{FILTER_SLOT, INDEX_SLOT, data_slot};
-use crate::base::codec::Decoded;
-use crate::base::error::Result;
+use crate::base::codec::{DecodeError, Decoded};
+use crate::base::error::{Error, Result};
 use crate::base::expiry::expires_at_micros;
 use crate::base::stats::{BlockKind, Counter};
 use crate::base::types::{EntryKind, SeqNo};
@@ -80,42 +82,60 @@ impl Table {
 
     /// Returns the newest version of `key` at or below `seq`. Does not consult the filter or range
     /// tombstones.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, key: &[u8], seq: SeqNo) -> Result<Option<FoundVersion>> {
-        self.get_from(None, key, seq)
-    }
-
-    /// Does the same as [`Table::get`], but starts at the result of an earlier [`Table::block_of`],
-    /// if there is one.
-    pub(crate) fn get_from(
-        &self,
-        block: Option<usize>,
-        key: &[u8],
-        seq: SeqNo,
-    ) -> Result<Option<FoundVersion>> {
         let opened = self.opened()?;
         if opened.index.len() == 0 {
             return Ok(None);
         }
+        let number = self.with_index_of(opened, |index| search(opened, index, key))?;
+        self.get_in(opened, (number, None), key, seq)
+    }
+
+    /// Does the same as [`Table::get`], but starts at the result of an earlier [`Table::block_of`], and at
+    /// that of [`Table::prefetch_entry`] if it was called.
+    pub(crate) fn get_from(
+        &self,
+        place: (usize, Option<usize>),
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<FoundVersion>> {
+        let opened = self.opened()?;
+        if opened.index.len() == 0 { Ok(None) } else { self.get_in(opened, place, key, seq) }
+    }
+
+    #[inline]
+    fn get_in(
+        &self,
+        opened: &OpenTable,
+        (mut number, mut low): (usize, Option<usize>),
+        key: &[u8],
+        seq: SeqNo,
+    ) -> Result<Option<FoundVersion>> {
         self.note_read();
-        let mut number = match block {
-            Some(number) => number,
-            None => self.with_index_of(opened, |index| search(opened, index, key))?,
-        };
         loop {
             // Also counts the use of the index that led to the block.
             self.counters().add_get_block(self.file.level());
-            let found = self.with_block(opened, number, |block| find(block, key, seq))?;
-            let found = found.or_else(|error| {
-                let offset = self.block_offset(number)?;
-                Err(self.file.corrupt(offset, "data block", &error.to_string()))
+            let mut found = None;
+            // The version is not returned through the closure, because it would be copied at each level.
+            let searched = self.with_block(opened, number, |block| {
+                find(block, low, key, seq).map(|version| found = version)
             })?;
+            if let Err(error) = searched {
+                return Err(self.damaged_block(number, &error));
+            }
             // Versions of one key may continue in the next block.
             if found.is_some() || !self.continues_in(number + 1, key)? {
                 return Ok(found);
             }
-            number += 1;
+            (number, low) = (number + 1, None);
         }
+    }
+
+    #[cold]
+    fn damaged_block(&self, number: usize, error: &DecodeError) -> Error {
+        let offset = self.block_offset(number);
+        offset.map_or_else(identity, |at| self.file.corrupt(at, "data block", &error.to_string()))
     }
 
     /// Returns the number of the first data block that may have versions of `key`.
@@ -203,16 +223,15 @@ impl Table {
         opened.slots.prefetch_bytes(FILTER_SLOT, line);
     }
 
-    /// Prefetches the first entry at or after `key` in block `number`, if the block is in memory.
-    pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8]) -> Result<()> {
+    /// Prefetches the first entry at or after `key` in block `number`, if the block is in memory. Returns its
+    /// place for [`Table::get_from`].
+    pub(crate) fn prefetch_entry(&self, number: usize, key: &[u8]) -> Result<Option<usize>> {
         let opened = self.opened()?;
+        let guard = pin();
+        let Some(block) = opened.slots.peek(data_slot(number), &guard) else { return Ok(None) };
         // The following lookup reports damage.
-        if let Some(block) = opened.slots.peek(data_slot(number), &pin())
-            && let Ok(layout) = Layout::parse(&block)
-        {
-            Block::new(&block, &layout).prefetch(key);
-        }
-        Ok(())
+        let layout = Layout::parse(&block).ok();
+        Ok(layout.map(|layout| Block::new(&block, &layout).prefetch(key)))
     }
 }
 
@@ -222,11 +241,16 @@ pub(super) fn search(opened: &OpenTable, index: &Index<'_>, key: &[u8]) -> usize
     index.search_with(key, |first, count| opened.slots.prefetch(data_slot(first), count))
 }
 
-/// Returns the newest version of `key` in a block at or below `seq`.
+/// Returns the newest version of `key` in a block at or below `seq`. `low` is as in [`Block::find`].
 #[inline]
-pub(super) fn find(block: BlockView<'_>, key: &[u8], seq: SeqNo) -> Decoded<Option<FoundVersion>> {
+pub(super) fn find(
+    block: BlockView<'_>,
+    low: Option<usize>,
+    key: &[u8],
+    seq: SeqNo,
+) -> Decoded<Option<FoundVersion>> {
     let layout = Layout::parse(&block)?;
-    let entry = Block::new(&block, &layout).find(key, seq)?;
+    let entry = Block::new(&block, &layout).find(low, key, seq)?;
     Ok(entry.map(|entry| {
         let value = entry.value_start..entry.value_start + entry.value.len();
         let value = Value::of_block(block, value);

@@ -24,7 +24,7 @@ impl MicroBlock {
     }
 
     pub(crate) fn holds(&self, key: &[u8]) -> bool {
-        matches!(Block::new(&self.bytes, &self.layout).find(key, MAX_SEQ), Ok(Some(_)))
+        matches!(Block::new(&self.bytes, &self.layout).find(None, key, MAX_SEQ), Ok(Some(_)))
     }
 }
 

@@ -40,7 +40,7 @@ impl Table {
         let index = Index::new(&index, &opened.index);
         let number = search(opened, &index, key);
         let block = opened.slots.get(data_slot(number), &guard)?;
-        let found = find(block, key, seq).ok()?;
+        let found = find(block, None, key, seq).ok()?;
         let next = number + 1;
         if found.is_none() && opened.index.continues(next) && index.continues_in(next, key) {
             // An older version may be in the next block.

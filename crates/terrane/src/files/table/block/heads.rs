@@ -22,21 +22,49 @@ fn head_at(heads: &[u8], index: usize) -> u32 {
 
 /// Returns the number of heads below `target`. The heads must be ascending.
 ///
-/// Narrows large blocks by halving, then counts the rest without branches.
+/// Halves the heads until few are left, then counts among these without branches.
 #[inline]
 pub(super) fn lower_bound(heads: &[u8], target: u32) -> usize {
-    const COUNTED: usize = 64;
-    let (mut from, mut len) = (0, heads.len() / HEAD_BYTES);
+    let count = heads.len() / HEAD_BYTES;
+    let Some(last_window) = count.checked_sub(COUNTED) else { return below(heads, target) };
+    let (mut from, mut len) = (0, count);
     while len > COUNTED {
         let half = len / 2;
-        if head_at(heads, from + half) < target {
-            from += half;
-        }
+        // A branch would be mispredicted half of the time.
+        let is_below = head_at(heads, from + half) < target;
+        from = std::hint::select_unpredictable(is_below, from + half, from);
         len -= half;
     }
-    let window = heads.get(from * HEAD_BYTES..(from + len) * HEAD_BYTES).unwrap_or_default();
-    let below = window
+    // All heads before `from` are below the target, and so is every head before an earlier window.
+    let from = from.min(last_window);
+    let window = heads.get(from * HEAD_BYTES..).and_then(<[u8]>::first_chunk);
+    from + window.map_or(0, |window: &[u8; COUNTED * HEAD_BYTES]| below(window, target))
+}
+
+/// The number of heads that are counted: as many as fit into a cache line.
+const COUNTED: usize = 16;
+
+#[inline(always)]
+fn below(heads: &[u8], target: u32) -> usize {
+    let below = heads
         .chunks_exact(HEAD_BYTES)
         .map(|bytes| u32::from(u32::from_le_bytes(bytes.try_into().unwrap_or_default()) < target));
-    from + below.sum::<u32>() as usize
+    below.sum::<u32>() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heads_below_a_number_are_counted() {
+        for count in 0..140u32 {
+            let heads: Vec<u8> =
+                (0..count).flat_map(|number| (number / 3 * 10).to_le_bytes()).collect();
+            for target in 0..count * 4 + 20 {
+                let expected = (0..count).filter(|number| number / 3 * 10 < target).count();
+                assert_eq!(lower_bound(&heads, target), expected, "{target} in {count}");
+            }
+        }
+    }
 }

@@ -99,7 +99,7 @@ fn cursors_find_and_walk_all_entries() {
             cursor.next_key().unwrap();
             let next = entries.iter().skip(at).find(|((key, _), _)| Some(key) != here.as_ref());
             assert_at(&cursor, next);
-            let found = Block::new(&bytes, &layout).find(&key, seq).unwrap();
+            let found = Block::new(&bytes, &layout).find(None, &key, seq).unwrap();
             let expected = entries.get(at).filter(|((found, _), _)| *found == key);
             assert_eq!(found.map(|entry| entry.seq), expected.map(|((_, seq), _)| seq.0));
         }
@@ -133,8 +133,8 @@ fn lookups_in_a_block_out_of_order_never_return_a_newer_version() {
     bytes[heads + 2 * HEAD_BYTES] = 1;
     let layout = Layout::parse(&bytes).unwrap();
     let block = Block::new(&bytes, &layout);
-    assert_eq!(block.find(b"key03", MAX_SEQ).unwrap().map(|entry| entry.seq), Some(26));
-    let error = block.find(b"key03", 5).unwrap_err().to_string();
+    assert_eq!(block.find(None, b"key03", MAX_SEQ).unwrap().map(|entry| entry.seq), Some(26));
+    let error = block.find(None, b"key03", 5).unwrap_err().to_string();
     assert!(error.contains("sequence number of an entry"), "{error}");
 }
 
@@ -152,7 +152,7 @@ fn lookups_in_random_damaged_blocks_never_return_a_newer_version() {
         }
         let layout = Layout::parse(&bytes).unwrap();
         let seq = rng.below(60);
-        if let Ok(Some(found)) = Block::new(&bytes, &layout).find(b"k", seq) {
+        if let Ok(Some(found)) = Block::new(&bytes, &layout).find(None, b"k", seq) {
             assert!(found.seq <= seq, "seed {}: {} > {seq}", seed + round, found.seq);
         }
     }
