@@ -183,3 +183,61 @@ fn the_default_budget_follows_the_limit_of_the_process() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("the budget follows the limit"), "{text}{output:?}");
 }
+
+const SHORT_VARIABLE: &str = "TERRANE_MEMORY_SHORT_DIR";
+
+/// A process that needs more and more memory itself; does nothing when the test is not its parent.
+#[test]
+fn the_process_that_runs_short_of_memory() {
+    const STEP: usize = 16 << 20;
+    let Some(dir) = std::env::var_os(SHORT_VARIABLE) else { return };
+    let limit = 800 << 20;
+    setrlimit(Resource::Data, Rlimit { current: Some(limit), maximum: Some(limit) }).unwrap();
+    let (send, events) = channel();
+    let options = Options::new().on_event(move |event| {
+        if let Event::MemoryShort { .. } | Event::MemoryRecovered { .. } = &event.event {
+            send.send(event.event.clone()).unwrap();
+        }
+    });
+    let db = options.memory_budget(300 << 20).compaction_threads(1).open(&dir).unwrap();
+    let keys = 180_000u64;
+    (0..keys).for_each(|number| db.put(key(number), [7; 1000]).unwrap());
+    db.flush().unwrap();
+    db.wait_for_compactions().unwrap();
+    (0..keys).for_each(|number| assert!(db.get(key(number)).unwrap().is_some()));
+    let cache_bytes = || db.stats().memory.cache_bytes;
+    let full = cache_bytes();
+    assert!(full > 100 << 20, "{full}");
+    assert!(events.try_recv().is_err(), "memory is short already");
+    // An allocation that fails ends the process.
+    let mut taken = Vec::new();
+    while cache_bytes() > full / 2 {
+        taken.push(std::hint::black_box(vec![1u8; STEP]));
+        std::thread::sleep(Duration::from_millis(150));
+        assert!(taken.len() * STEP < limit as usize, "{} bytes", cache_bytes());
+    }
+    let event = events.recv().unwrap();
+    assert!(event.to_string().ends_with("of 800 MiB are free (RLIMIT_DATA)"), "{event}");
+    assert_eq!(db.get(key(1)).unwrap().unwrap(), [7; 1000]);
+    drop(taken);
+    let event = events.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert!(matches!(event, Event::MemoryRecovered { .. }), "{event}");
+    (0..keys).for_each(|number| assert!(db.get(key(number)).unwrap().is_some()));
+    assert!(cache_bytes() > full / 4 * 3, "{} of {full}", cache_bytes());
+    db.close().unwrap();
+    println!("the cache gives memory back");
+}
+
+/// The budget was what the cache kept, however little memory the rest of the process found.
+#[test]
+fn the_cache_gives_memory_back_when_it_is_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_process_that_runs_short_of_memory", "--nocapture"])
+        .env(SHORT_VARIABLE, dir.path())
+        .env("MALLOC_ARENA_MAX", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("the cache gives memory back"), "{text}{output:?}");
+}

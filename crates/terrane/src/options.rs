@@ -47,7 +47,7 @@ pub use declare::OptionInfo;
 use declare::options;
 pub use keep_changes::KeepChanges;
 pub use memory_limit::memory_limit;
-pub(crate) use memory_limit::{MemoryLimit, smallest_limit};
+pub(crate) use memory_limit::{FreeMemory, MemoryGauge, MemoryLimit, smallest_limit};
 pub(crate) use requested_design::{IfOther, RequestedDesign};
 pub(crate) use values::LogDir;
 pub use values::{Background, LogMode, OpenMode, ReadMode, WriteMode, WritePath};
@@ -69,11 +69,15 @@ options! {
     takes_effect "when the database is opened";
 
     /// The limit in bytes for memtables, cached and pinned blocks, what open tables keep in memory, and
-    /// the buffers of background work together. The default is 512 MiB, or half of the smallest limit on
-    /// the memory of the process if that is less: of its control groups (cgroups) and all groups above
-    /// them, of what `RLIMIT_AS` and `RLIMIT_DATA` leave, and of the machine (macOS: of those two only;
-    /// Windows: none). A budget that does not fit into this limit is reported by
-    /// [`Event::MemoryBudgetTooLarge`](crate::Event::MemoryBudgetTooLarge).
+    /// the buffers of background work together. The default depends on the smallest limit on the memory of
+    /// the process: of its control groups (cgroups) and all groups above them, of what `RLIMIT_AS` and
+    /// `RLIMIT_DATA` leave, and of the machine (macOS: of those two only; Windows: none). It is half of the
+    /// limit up to 1 GiB, then 512 MiB, and from 2 GiB on a quarter of the limit. A budget that does not fit
+    /// into this limit is reported by
+    /// [`Event::MemoryBudgetTooLarge`](crate::Event::MemoryBudgetTooLarge). While less memory is free, the
+    /// cache takes less, down to a sixteenth of the budget, and
+    /// [`Event::MemoryShort`](crate::Event::MemoryShort) says so; a cache below 64 MiB and a database without
+    /// threads do not observe the memory that is free.
     memory_budget: u64 as Bytes = Bytes(memory_limit::default_budget()),
     accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
     trade_off "More memory means larger flushes, less rewriting, and a larger cache.",

@@ -86,6 +86,8 @@ fn line_of(event: &Event) -> Option<Line> {
         Event::DirectoryNotSynced { path, .. } => (Level::WARN, "directory-not-synced", &**path),
         Event::LogNotMapped { .. } => (Level::WARN, "log-not-mapped", ""),
         Event::MemoryBudgetTooLarge { .. } => (Level::WARN, "memory-budget-too-large", ""),
+        Event::MemoryShort { .. } => (Level::WARN, "memory-short", ""),
+        Event::MemoryRecovered { .. } => (Level::INFO, "memory-recovered", ""),
         Event::DesignChanged { keyspace, .. } => (Level::INFO, "design-changed", &**keyspace),
         Event::OptionChanged { option, .. } => (Level::INFO, "option-changed", *option),
         Event::TablesIngested { keyspace, .. } => (Level::DEBUG, "tables-ingested", &**keyspace),

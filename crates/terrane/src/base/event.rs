@@ -205,6 +205,22 @@ pub enum Event {
         /// The source of the limit: a file of a control group, a resource limit, or the machine.
         limit: String,
     },
+    /// So little memory is free that the block cache gives some back, and takes less than the budget grants
+    /// it. Reads may find fewer blocks in memory.
+    #[non_exhaustive]
+    MemoryShort {
+        /// What the cache may take, in bytes.
+        cache_bytes: u64,
+        /// What is free, in bytes.
+        free_bytes: u64,
+        /// The limit in bytes.
+        limit_bytes: u64,
+        /// The source of the limit: a file of a control group, a resource limit, or the machine.
+        limit: String,
+    },
+    /// Enough memory is free again for all that the budget grants the block cache.
+    #[non_exhaustive]
+    MemoryRecovered {},
     /// Compactions of a keyspace keep all values, although it has a compaction filter.
     #[non_exhaustive]
     CompactionFilterInactive {

@@ -215,6 +215,7 @@ impl Catalog {
     /// that memtables, jobs and open tables leave. Returns what the memtables of trees take.
     pub(crate) fn resize_cache(&self) -> TreeMemtables {
         let Context { ledger, tables, memory_plan: plan, memtables, settings, .. } = &*self.context;
+        let pressure = &self.context.memory_pressure;
         let in_trees = self.tree_memtables();
         let open = ledger.tables.load(Ordering::Relaxed);
         let blocks = tables.buffer.bytes();
@@ -226,7 +227,9 @@ impl Catalog {
         let jobs = ledger.jobs.load(Ordering::Relaxed);
         let used = live + memtables.pool().free_bytes() + jobs + others;
         let rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
-        let space = (rest as u64).min(settings.cache_bytes_max());
+        let wanted = (rest as u64).min(settings.cache_bytes_max());
+        let left = pressure.cache_bytes_max(blocks.allocated as u64, wanted);
+        let space = wanted.min(left.max(plan.cache_bytes_min as u64));
         ledger.pool_bytes_min.store(plan.cache_bytes_min, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
         // The pool shrinks at once, because its memory is needed elsewhere. It grows only if the

@@ -6,6 +6,7 @@
 //! | `health` | whether the database accepts writes, and why not |
 //! | `reserve` | disk space that the database keeps for deletes |
 //! | `memory_plan` | how the memory budget is divided |
+//! | `memory_pressure` | keeps the block cache within the memory that the system has left |
 //! | `memtable_memory` | the memory of memtables, and what they may take |
 //! | `job_memory` | the memory of the buffers of jobs, and how many run concurrently within it |
 //! | `signals` | wakes the threads of a database, and stops them |
@@ -14,6 +15,7 @@ mod attention;
 mod health;
 mod job_memory;
 mod memory_plan;
+mod memory_pressure;
 mod memtable_memory;
 mod reserve;
 mod signals;
@@ -38,6 +40,7 @@ pub(crate) use attention::{Attention, Registration, TreeSet};
 pub(crate) use health::{BackgroundFailure, Health, JobKind};
 pub(crate) use job_memory::{JobGrant, JobMemory};
 pub(crate) use memory_plan::MemoryPlan;
+pub(crate) use memory_pressure::{MemoryPressure, Scarcity};
 pub(crate) use memtable_memory::{MemtableMemory, TreeMemtables};
 pub(crate) use reserve::{DiskReserve, FILES as RESERVE_FILES, reserve_bytes};
 pub(crate) use signals::Signals;
@@ -66,6 +69,7 @@ pub(crate) struct Context {
     pub(crate) reserve: DiskReserve,
     pub(crate) events: Arc<EventLog>,
     pub(crate) memory_plan: MemoryPlan,
+    pub(crate) memory_pressure: MemoryPressure,
     pub(crate) memtables: MemtableMemory,
     pub(crate) compaction_memory: Arc<JobMemory>,
     pub(crate) flush_memory: Arc<JobMemory>,

@@ -66,7 +66,9 @@ impl fmt::Display for Event {
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
             Self::DirectoryNotSynced { .. }
             | Self::LogNotMapped { .. }
-            | Self::MemoryBudgetTooLarge { .. } => self.limited(f),
+            | Self::MemoryBudgetTooLarge { .. }
+            | Self::MemoryShort { .. } => self.limited(f),
+            Self::MemoryRecovered {} => f.write_str("memory is no longer short"),
             Self::CompactionFilterInactive { keyspace, filter, reason } => {
                 write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
             }
@@ -141,6 +143,13 @@ impl Event {
                 "memory_budget is {}, but the process is limited to {} by {limit}; lower the budget or \
                  raise the limit",
                 human(*budget_bytes),
+                human(*limit_bytes)
+            ),
+            Self::MemoryShort { cache_bytes, free_bytes, limit_bytes, limit } => write!(
+                f,
+                "the block cache may take {}, because only {} of {} are free ({limit})",
+                human(*cache_bytes),
+                human(*free_bytes),
                 human(*limit_bytes)
             ),
             _ => Ok(()),
@@ -423,6 +432,17 @@ mod tests {
                 "memory_budget is 2.00 GiB, but the process is limited to 1.00 GiB by RLIMIT_AS; lower \
                  the budget or raise the limit",
             ),
+            (
+                Event::MemoryShort {
+                    cache_bytes: 1 << 30,
+                    free_bytes: 300 << 20,
+                    limit_bytes: 16 << 30,
+                    limit: "the memory of the machine".into(),
+                },
+                "the block cache may take 1.00 GiB, because only 300 MiB of 16.0 GiB are free (the \
+                 memory of the machine)",
+            ),
+            (Event::MemoryRecovered {}, "memory is no longer short"),
         ] {
             assert_eq!(event.to_string(), sentence);
         }

@@ -87,6 +87,8 @@ impl<'a> Fields<'a> {
                 Self { error: Some(error), ..fields("log-not-mapped") }
             }
             Event::MemoryBudgetTooLarge { .. } => fields("memory-budget-too-large"),
+            Event::MemoryShort { .. } => fields("memory-short"),
+            Event::MemoryRecovered {} => fields("memory-recovered"),
             Event::CompactionFilterInactive { keyspace, .. } => in_keyspace("compaction-filter-inactive", keyspace),
             Event::WritesStalled(stall) => in_keyspace("writes-stalled", &stall.keyspace),
             Event::WritesResumed { keyspace, lasted_micros, .. } => Self {
@@ -130,6 +132,7 @@ pub(super) fn report(logged: &LoggedEvent) {
         _ if error.is_some() => at!(WARN),
         Event::WritesStalled(_)
         | Event::MemoryBudgetTooLarge { .. }
+        | Event::MemoryShort { .. }
         | Event::CompactionFilterInactive { .. }
         | Event::DeletesLate { .. }
         | Event::DeadValuesLate { .. } => at!(WARN),

@@ -15,7 +15,7 @@ use crate::base::stats::Counters;
 use crate::base::types::{KeyspaceId, Lsn};
 use crate::engine::catalog::{Catalog, Trees, discard_table};
 use crate::engine::context::{
-    Context, DiskReserve, Health, JobMemory, MemoryPlan, MemtableMemory, Signals,
+    Context, DiskReserve, Health, JobMemory, MemoryPlan, MemoryPressure, MemtableMemory, Signals,
 };
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::Pipeline;
@@ -201,6 +201,7 @@ fn context(
         health: Health::new(Arc::clone(&events)),
         events,
         memory_plan: plan,
+        memory_pressure: MemoryPressure::default(),
         signals: Signals::default(),
         attention: Arc::default(),
         settings,

@@ -111,8 +111,50 @@ pub(super) fn parse_limit(text: &str) -> Option<u64> {
 
 /// Parses the size of the machine's memory from `/proc/meminfo`.
 pub(super) fn parse_machine_memory(meminfo: &str) -> Option<u64> {
-    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    parse_kib(meminfo, "MemTotal:")
+}
+
+fn parse_kib(meminfo: &str, name: &str) -> Option<u64> {
+    let number = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+    number.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Parses the memory that programs can still take from `/proc/meminfo`.
+pub(super) fn parse_available_memory(meminfo: &str) -> Option<u64> {
+    parse_kib(meminfo, "MemAvailable:")
+}
+
+/// The files of a control group that state what its processes use.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct UsageFiles {
+    pub(super) usage: PathBuf,
+    pub(super) stat: PathBuf,
+    /// Precedes the names of sums over the groups below in `stat`.
+    pub(super) prefix: &'static str,
+}
+
+/// Returns the files of the group with a limit file.
+pub(super) fn usage_files(limit: &Path) -> Option<UsageFiles> {
+    let (dir, name) = (limit.parent()?, limit.file_name()?.to_str()?);
+    let is_v1 = LIMIT_FILES_V1.contains(&name);
+    let (usage, prefix) =
+        if is_v1 { ("memory.usage_in_bytes", "total_") } else { ("memory.current", "") };
+    Some(UsageFiles { usage: dir.join(usage), stat: dir.join("memory.stat"), prefix })
+}
+
+/// The parts of the usage of a group that the kernel reclaims before it ends a process: the page cache and
+/// caches of its own.
+const RECLAIMABLE: [&str; 3] = ["inactive_file", "active_file", "slab_reclaimable"];
+
+/// Returns what the processes of a group use beside what the kernel reclaims.
+pub(super) fn unreclaimable(usage: &str, stat: &str, prefix: &str) -> Option<u64> {
+    let value = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        let is_counted = RECLAIMABLE.contains(&name.strip_prefix(prefix)?);
+        value.trim().parse::<u64>().ok().filter(|_| is_counted)
+    };
+    let reclaimable = stat.lines().filter_map(value).fold(0, u64::saturating_add);
+    Some(parse_limit(usage)?.saturating_sub(reclaimable))
 }
 
 /// Parses the pages that a process has mapped, and those of data and stacks, from `/proc/PID/statm`.
@@ -226,6 +268,25 @@ mod tests {
             assert_eq!(parse_machine_memory(none), None, "{none:?}");
         }
         assert_eq!(parse_machine_memory("MemTotal: 18446744073709551615 kB"), None);
+    }
+
+    #[test]
+    fn usage_counts_no_page_cache() {
+        let files = usage_files(Path::new("/g/a/memory.max")).unwrap();
+        assert_eq!(files.usage, Path::new("/g/a/memory.current"));
+        assert_eq!((files.stat, files.prefix), (PathBuf::from("/g/a/memory.stat"), ""));
+        let stat = "anon 700\nfile 300\ninactive_file 100\nactive_file 150\nslab_reclaimable 50\n";
+        assert_eq!(unreclaimable("1100\n", stat, ""), Some(800));
+        let files = usage_files(Path::new("/g/a/memory.limit_in_bytes")).unwrap();
+        assert_eq!(files.usage, Path::new("/g/a/memory.usage_in_bytes"));
+        let stat = "inactive_file 7\ntotal_rss 5\ntotal_inactive_file 100\ntotal_active_file 1\n";
+        assert_eq!(unreclaimable("1100\n", stat, files.prefix), Some(999));
+        assert_eq!(unreclaimable("50", stat, files.prefix), Some(0));
+        assert_eq!(unreclaimable("1100", "active_file x\nactive_file\n", ""), Some(1100));
+        assert_eq!(unreclaimable("", stat, ""), None);
+        let meminfo = "MemTotal: 100 kB\nMemAvailable:   40 kB\n";
+        assert_eq!(parse_available_memory(meminfo), Some(40 << 10));
+        assert_eq!(parse_available_memory("MemTotal: 100 kB\n"), None);
     }
 
     #[test]

@@ -50,6 +50,8 @@ impl Jobs {
             return Ok(());
         }
         self.catalog.keep_retired();
+        let Context { memory_pressure, memory_plan, settings, .. } = &*self.context;
+        memory_pressure.watch((memory_plan.usable_bytes as u64).min(settings.cache_bytes_max()));
         for number in 0..self.context.flush_memory.jobs_max() {
             let run = move |jobs: &Self| jobs.run_flush_thread(number);
             self.start_thread(format!("terrane-flush-{number}"), run)?;
