@@ -33,6 +33,7 @@
 //! | `chunk`, `pool`, `allocation` | free frames; the state under the lock; allocation of frames |
 //! | `eviction`, `shrink` | which blocks are evicted; which memory is released |
 //! | `ahead` | a huge page that is populated before it is needed |
+//! | `in_flight` | one read for threads that miss the same block |
 //! | `locked`, `steps` | work after the lock is released; step sizes, waits for readers |
 
 #![allow(unsafe_code, reason = "frames are shared without counting references")]
@@ -44,6 +45,7 @@ mod epoch;
 mod eviction;
 mod frame;
 mod header;
+mod in_flight;
 mod locked;
 mod memory;
 mod pool;

@@ -8,6 +8,7 @@ use super::chunk::{CLASSES, Chunk, lead_of};
 use super::epoch;
 use super::frame::{self, BlockMut};
 use super::header::{self, FramePtr, HEADER_BYTES, STANDALONE, place_of, size_of_frame};
+use super::in_flight::InFlight;
 use super::locked::Locked;
 use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::steps::{Backoff, Missing, Shrinking};
@@ -32,6 +33,7 @@ pub(super) struct Shared {
     standalone: AtomicUsize,
     /// True if another thread should populate a page.
     pub(super) wants_page: AtomicBool,
+    pub(super) in_flight: InFlight,
 }
 
 /// The memory of a pool, in bytes.
@@ -145,6 +147,7 @@ impl BufferPool {
             state: Mutex::new(state),
             standalone: AtomicUsize::new(0),
             wants_page: AtomicBool::new(false),
+            in_flight: InFlight::default(),
         }))
     }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use terrane_memtable::prefetch_line;
 
-use super::epoch::Guard;
+use super::epoch::{Guard, pin};
 use super::frame::{BlockRef, BlockView};
 use super::header::{HEADER_BYTES, retain};
 use super::pool::{BufferPool, Shared};
@@ -114,6 +114,23 @@ impl Slots {
         if !start.addr().is_multiple_of(64) {
             prefetch_line(start.wrapping_add(bytes.len()).cast_const());
         }
+    }
+
+    /// Reads the block of a slot that was not in memory, and puts it into the slot. If other threads do so
+    /// at the same time, one of them reads it, unless its read fails or the pool has no room.
+    pub(crate) fn load_once<E>(
+        &self,
+        slot: usize,
+        priority: Priority,
+        read: impl FnOnce() -> Result<BlockRef, E>,
+    ) -> Result<BlockRef, E> {
+        let address = self.slots.get(slot).map(|slot| std::ptr::from_ref(slot).addr());
+        let _reading = address.and_then(|address| self.pool.in_flight.begin(address));
+        // Another thread may have read the block since.
+        if let Some(block) = self.get(slot, &pin()) {
+            return Ok(block.share());
+        }
+        Ok(self.fill(slot, read()?, priority))
     }
 
     /// Puts a block into a slot and returns it. If another thread has filled the slot first,

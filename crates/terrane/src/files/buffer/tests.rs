@@ -1,6 +1,7 @@
 //! Blocks keep their contents while they are evicted, moved, pinned and dropped; the pool stays
 //! within its capacity; and used blocks stay in memory.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
@@ -93,11 +94,14 @@ fn read(pool: &BufferPool, slots: &Slots, file: usize, block: usize) -> BlockRef
     if let Some(found) = slots.get(block, &pin()) {
         return found.share();
     }
-    let mut new = pool.allocate(len_of(file, block));
-    let bytes = contents(file, block, new.len());
-    new.copy_from_slice(bytes);
     let priority = if block < 2 { Priority::Meta } else { Priority::Data };
-    slots.fill(block, new.freeze(), priority)
+    let loaded = slots.load_once(block, priority, || -> Result<BlockRef, Infallible> {
+        let mut new = pool.allocate(len_of(file, block));
+        let bytes = contents(file, block, new.len());
+        new.copy_from_slice(bytes);
+        Ok(new.freeze())
+    });
+    loaded.unwrap_or_else(|never| match never {})
 }
 
 fn check(found: &[u8], file: usize, block: usize) {

@@ -232,7 +232,7 @@ impl TableFile {
         self.load(opened, data_slot(number), place.start, len, BlockKind::Data)
     }
 
-    /// Reads a block from the file and puts it into its slot.
+    /// Reads a block from the file and puts it into its slot, unless another thread does so.
     #[cold]
     fn load(
         &self,
@@ -242,10 +242,11 @@ impl TableFile {
         len: usize,
         kind: BlockKind,
     ) -> Result<BlockRef> {
-        let block = self.read_block(&opened.reader, offset, len, kind);
-        let block = self.environment.noting_damage(block)?;
         let priority = if kind == BlockKind::Data { Priority::Data } else { Priority::Meta };
-        Ok(opened.slots.fill(slot, block, priority))
+        opened.slots.load_once(slot, priority, || {
+            let block = self.read_block(&opened.reader, offset, len, kind);
+            self.environment.noting_damage(block)
+        })
     }
 
     /// Reads a block from the file, verified and decompressed.
