@@ -3,6 +3,7 @@
 mod many_keyspaces;
 mod small_tables;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 
 use terrane_policy::{PickContext, pick};
@@ -17,6 +18,7 @@ use crate::engine::Engine;
 use crate::engine::context::JobKind;
 use crate::engine::pipeline::PendingWrite;
 use crate::files::storage::{Fault, FaultStorage, MemoryStorage, Operation};
+use crate::files::wal::Ending;
 use crate::{Background, Db, Design, ErrorKind, KeyspaceOptions, Options, Result, WriteOptions};
 
 fn open() -> Db {
@@ -49,6 +51,22 @@ fn a_keyspace_dropped_before_its_compaction_begins_stops_nothing_else() {
     let outcome = engine.jobs.compactor.run_in_caller(tree, (id, compaction), None);
     assert!(matches!(outcome, Err(Error::Closed)), "{outcome:?}");
     assert!(tree.jobs().compactions.is_empty());
+}
+
+/// On a full disk a segment that was too old could not end before a delete had made segments short.
+#[test]
+fn a_segment_ends_in_the_space_of_the_released_reserve() {
+    let storage = MemoryStorage::new(1);
+    let options = Options::new().storage(Arc::new(storage.clone()));
+    let db = options.background(Background::Inline).open("db").unwrap();
+    db.put("key", "1").unwrap();
+    let keyspace = db.keyspace("default", KeyspaceOptions::new()).unwrap();
+    let engine = &keyspace.handle.engine;
+    let full = Error::io("append to", Path::new("7.sst"), std::io::ErrorKind::StorageFull.into());
+    assert!(engine.context.release_reserve(&full));
+    storage.set_capacity(Some(storage.used_bytes() + (20 << 10)));
+    assert!(engine.pipeline.end_segment_if(Ending::Aged, |_| true));
+    db.delete("key").unwrap();
 }
 
 /// While a compaction claims the tables that a flush would merge, the flush creates a new run at

@@ -157,8 +157,14 @@ impl Pipeline {
         ending: Ending,
         is_due: impl Fn(&LogWriter) -> bool,
     ) -> bool {
+        // On a full disk the next segment must be short, as for a write.
+        let context = &self.context;
+        let is_released = !context.health.is_sound() && context.reserve.is_released();
         let wanted = match &mut self.lock().log {
-            Some(log) if is_due(log) => log.creation_to_end(ending),
+            Some(log) if is_due(log) => {
+                log.set_short(is_released);
+                log.creation_to_end(ending)
+            }
             _ => return false,
         };
         // Created without the lock, because creating it with the lock would stall writers.
