@@ -76,8 +76,8 @@ options! {
     /// into this limit is reported by
     /// [`Event::MemoryBudgetTooLarge`](crate::Event::MemoryBudgetTooLarge). While less memory is free, the
     /// cache takes less, down to a sixteenth of the budget, and
-    /// [`Event::MemoryShort`](crate::Event::MemoryShort) says so; a cache below 64 MiB and a database without
-    /// threads do not observe the memory that is free.
+    /// [`Event::MemoryShort`](crate::Event::MemoryShort) says so. A cache below 64 MiB, a read-only opening and
+    /// a database without threads do not observe the memory that is free.
     memory_budget: u64 as Bytes = Bytes(memory_limit::default_budget()),
     accepts "1 MiB to 1 TiB" where |bytes| (1 << 20..=1 << 40).contains(&bytes.0),
     trade_off "More memory means larger flushes, less rewriting, and a larger cache.",

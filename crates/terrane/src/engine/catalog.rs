@@ -228,8 +228,7 @@ impl Catalog {
         let used = live + memtables.pool().free_bytes() + jobs + others;
         let rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
         let wanted = (rest as u64).min(settings.cache_bytes_max());
-        let left = pressure.cache_bytes_max(blocks.allocated as u64, wanted);
-        let space = wanted.min(left.max(plan.cache_bytes_min as u64));
+        let space = pressure.cache_bytes(wanted);
         ledger.pool_bytes_min.store(plan.cache_bytes_min, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
         // The pool shrinks at once, because its memory is needed elsewhere. It grows only if the

@@ -40,7 +40,7 @@ pub(crate) use attention::{Attention, Registration, TreeSet};
 pub(crate) use health::{BackgroundFailure, Health, JobKind};
 pub(crate) use job_memory::{JobGrant, JobMemory};
 pub(crate) use memory_plan::MemoryPlan;
-pub(crate) use memory_pressure::{MemoryPressure, Scarcity};
+pub(crate) use memory_pressure::{CACHE_BYTES_MIN, MemoryPressure, MemoryReading, Scarcity};
 pub(crate) use memtable_memory::{MemtableMemory, TreeMemtables};
 pub(crate) use reserve::{DiskReserve, FILES as RESERVE_FILES, reserve_bytes};
 pub(crate) use signals::Signals;
@@ -103,7 +103,7 @@ impl Context {
     /// full disk refuses it, runs it again with the space of the disk reserve.
     pub(crate) fn with_reserve<T>(&self, mut operation: impl FnMut() -> Result<T>) -> Result<T> {
         // Another thread may release or fill the reserve meanwhile. Either is a reason to try again.
-        let was_filled = !self.reserve.is_released();
+        let was_filled = self.health.is_sound() || !self.reserve.is_released();
         let mut result = operation();
         if let Err(error) = &result
             && error.is_out_of_space()

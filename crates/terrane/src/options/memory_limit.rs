@@ -19,9 +19,11 @@ pub(super) const USUAL_BUDGET: u64 = 512 << 20;
 #[cfg(target_os = "linux")]
 const MACHINE: &str = "the memory of the machine";
 
-/// The smallest and the largest valid budget.
+/// The smallest valid budget.
 const BUDGET_MIN: u64 = 1 << 20;
-const BUDGET_MAX: u64 = 1 << 40;
+
+/// The largest default: the largest valid budget, or less where addresses are short.
+const DEFAULT_MAX: u64 = if usize::BITS < 64 { USUAL_BUDGET } else { 1 << 40 };
 
 /// A limit on the memory of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +71,7 @@ pub(super) fn default_budget() -> u64 {
 /// Returns the default for a process with this limit, in whole MiB.
 fn budget_within(limit: Option<u64>) -> u64 {
     let share = limit.map_or(USUAL_BUDGET, |bytes| (bytes / 2).min(USUAL_BUDGET.max(bytes / 4)));
-    share.clamp(BUDGET_MIN, BUDGET_MAX) & !(BUDGET_MIN - 1)
+    share.clamp(BUDGET_MIN, DEFAULT_MAX) & !(BUDGET_MIN - 1)
 }
 
 /// Returns what the resource limits leave to this process. They count all private memory that it has

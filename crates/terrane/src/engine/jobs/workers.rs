@@ -24,6 +24,7 @@ mod drain_thread;
 mod flush_thread;
 mod full_disk;
 mod ingesting;
+mod memory_thread;
 mod memtable_switch;
 mod outcome;
 mod threads;

@@ -38,17 +38,19 @@ impl MemoryGauge {
         Self::default()
     }
 
-    /// Returns what every limit leaves now; nothing if the operating system does not state it.
-    pub(crate) fn read(&self) -> Vec<FreeMemory> {
+    /// Returns what every limit leaves now; `None` if it cannot be read, for example because the process may
+    /// open no more files.
+    pub(crate) fn read(&self) -> Option<Vec<FreeMemory>> {
         // The interpreter Miri does not have the system calls.
         if cfg!(miri) {
-            return Vec::new();
+            return None;
         }
-        super::free_of_resource_limits().into_iter().chain(self.free_of_system()).collect()
+        let of_system = self.free_of_system()?;
+        Some(super::free_of_resource_limits().into_iter().chain(of_system).collect())
     }
 
     #[cfg(target_os = "linux")]
-    fn free_of_system(&self) -> Vec<FreeMemory> {
+    fn free_of_system(&self) -> Option<Vec<FreeMemory>> {
         use super::{read_system_file, system};
         let group = |path: &PathBuf| {
             let limit = system::parse_limit(&read_system_file(path))?;
@@ -61,12 +63,14 @@ impl MemoryGauge {
         let machine = system::parse_machine_memory(&meminfo)
             .zip(system::parse_available_memory(&meminfo))
             .map(|(limit, bytes)| FreeMemory { bytes, limit, source: super::MACHINE.to_owned() });
-        self.limit_files.iter().filter_map(group).chain(machine).collect()
+        // Without this file the others could not be read either.
+        let machine = Some(machine).filter(|_| !meminfo.is_empty())?;
+        Some(self.limit_files.iter().filter_map(group).chain(machine).collect())
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn free_of_system(&self) -> Vec<FreeMemory> {
-        Vec::new()
+    fn free_of_system(&self) -> Option<Vec<FreeMemory>> {
+        Some(Vec::new())
     }
 }
 
@@ -76,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_machine_states_what_is_free() {
-        let free = MemoryGauge::of_process().read();
+        let free = MemoryGauge::of_process().read().unwrap();
         assert!(!free.is_empty());
         for FreeMemory { bytes, limit, source } in free {
             assert!(bytes <= limit && limit > 1 << 20, "{source}: {bytes} of {limit}");

@@ -10,7 +10,7 @@ use crate::base::error::Result;
 use crate::base::event::Event;
 use crate::base::stats::Counter;
 use crate::engine::catalog::VersionEdit;
-use crate::engine::context::{JobKind, Scarcity};
+use crate::engine::context::JobKind;
 use crate::engine::tree::Tree;
 
 /// How often the thread checks replaced states that are still in use.
@@ -33,7 +33,6 @@ impl Jobs {
                 self.catalog.release_expired_log();
                 self.switch_memtables();
                 self.free_space();
-                self.follow_memory();
             }
             match self.flusher.pick() {
                 Some(trees) => {
@@ -70,24 +69,6 @@ impl Jobs {
         is_left
     }
 
-    /// Gives memory of the cache back if the system has little left, and reports when that begins and ends.
-    fn follow_memory(&self) {
-        let pressure = &self.context.memory_pressure;
-        if pressure.time_to_reading().is_some_and(|left| left.is_zero()) {
-            self.catalog.resize_cache();
-        }
-        let Some(change) = pressure.take_change() else { return };
-        self.context.events.emit(match change {
-            Some(Scarcity { free, cache_bytes }) => Event::MemoryShort {
-                cache_bytes,
-                free_bytes: free.bytes,
-                limit_bytes: free.limit,
-                limit: free.source,
-            },
-            None => Event::MemoryRecovered {},
-        });
-    }
-
     /// Performs one short task, which should not wait for a long compaction. Sleeps for at most
     /// `timeout` if there is none.
     fn do_short_work(&self, seen: u64, timeout: Option<Duration>, failures: &mut u32) {
@@ -102,8 +83,7 @@ impl Jobs {
                 self.catalog.retry_removals();
                 let to_drop = self.picker.time_to_drop();
                 let to_removal = self.catalog.time_to_removals();
-                let to_reading = self.context.memory_pressure.time_to_reading();
-                let timeouts = [self.time_to_aged(), timeout, to_removal, to_drop, to_reading];
+                let timeouts = [self.time_to_aged(), timeout, to_removal, to_drop];
                 let timeout = timeouts.into_iter().flatten().min();
                 self.context.signals.wait_for_work(seen, timeout);
             }

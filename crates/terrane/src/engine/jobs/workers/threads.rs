@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::Jobs;
 use crate::base::error::{Error, Result};
 use crate::engine::catalog::Catalog;
-use crate::engine::context::Context;
+use crate::engine::context::{CACHE_BYTES_MIN, Context};
 
 /// Fails the database if a panic ends a thread that runs jobs, so that no caller waits for its
 /// jobs.
@@ -50,8 +50,6 @@ impl Jobs {
             return Ok(());
         }
         self.catalog.keep_retired();
-        let Context { memory_pressure, memory_plan, settings, .. } = &*self.context;
-        memory_pressure.watch((memory_plan.usable_bytes as u64).min(settings.cache_bytes_max()));
         for number in 0..self.context.flush_memory.jobs_max() {
             let run = move |jobs: &Self| jobs.run_flush_thread(number);
             self.start_thread(format!("terrane-flush-{number}"), run)?;
@@ -60,6 +58,10 @@ impl Jobs {
         for number in 0..self.context.compaction_memory.jobs_max() {
             let run = move |jobs: &Self| jobs.run_compaction_thread(number);
             self.start_thread(format!("terrane-compact-{number}"), run)?;
+        }
+        let Context { memory_plan, settings, .. } = &*self.context;
+        if settings.cache_bytes_max().min(memory_plan.usable_bytes as u64) >= CACHE_BYTES_MIN {
+            self.start_thread("terrane-memory".into(), Self::run_memory_thread)?;
         }
         self.start_drain_threads()
     }
@@ -88,6 +90,7 @@ impl Jobs {
     pub(crate) fn stop_threads(&self) {
         self.context.signals.stop();
         self.gate.wake();
+        self.context.memory_pressure.stop();
         self.pipeline.stop();
         self.context.signals.drains.wake_all();
         let threads =
