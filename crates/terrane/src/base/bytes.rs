@@ -16,6 +16,13 @@ pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
+/// Returns the part of `bytes` after `prefix`; `None` if they do not begin with it.
+#[inline(always)]
+pub(crate) fn after_prefix<'a>(bytes: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    let (start, rest) = bytes.split_at_checked(prefix.len())?;
+    is_same(start, prefix).then_some(rest)
+}
+
 /// Compares the first and the last `N` bytes, which may overlap. The lengths are equal, and at least `N`.
 #[inline(always)]
 fn same_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
@@ -32,6 +39,9 @@ mod tests {
             let a: Vec<u8> = (0..len).collect();
             assert!(is_same(&a, &a.clone()));
             assert!(!is_same(&a, &[&a[..], &[1]].concat()));
+            assert_eq!(after_prefix(&a, &a[..a.len() / 2]), Some(&a[a.len() / 2..]));
+            assert_eq!(after_prefix(&a, &[&a[..], &[1]].concat()), None);
+            assert_eq!(after_prefix(&a, &[0xff]), None);
             for at in 0..a.len() {
                 let mut b = a.clone();
                 b[at] ^= 0x80;

@@ -66,9 +66,8 @@ impl fmt::Display for Event {
             Self::DesignChanged { .. } | Self::OptionChanged { .. } => self.changed(f),
             Self::DirectoryNotSynced { .. }
             | Self::LogNotMapped { .. }
-            | Self::MemoryBudgetTooLarge { .. }
-            | Self::MemoryShort { .. } => self.limited(f),
-            Self::MemoryRecovered {} => f.write_str("memory is no longer short"),
+            | Self::MemoryBudgetTooLarge { .. } => self.limited(f),
+            Self::MemoryShort { .. } | Self::MemoryRecovered {} => self.limited(f),
             Self::CompactionFilterInactive { keyspace, filter, reason } => {
                 write!(f, "{keyspace}: compaction filter '{filter}' is not applied: {reason}")
             }
@@ -152,6 +151,7 @@ impl Event {
                 human(*free_bytes),
                 human(*limit_bytes)
             ),
+            Self::MemoryRecovered {} => f.write_str("memory is no longer short"),
             _ => Ok(()),
         }
     }

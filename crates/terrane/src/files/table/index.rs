@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use terrane_memtable::{head_of, prefetch_lines};
 
-use crate::base::bytes::is_same;
+use crate::base::bytes::after_prefix;
 use crate::base::codec::{Decoded, Reader};
 use crate::base::types::MAX_KEY_LEN;
 
@@ -286,11 +286,7 @@ impl<'a> Index<'a> {
     /// Returns the part of a key after the prefix, or the block to search if the key lacks the prefix.
     #[inline]
     fn suffix_of<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], usize> {
-        let prefix = self.prefix();
-        match key.split_at_checked(prefix.len()) {
-            Some((start, suffix)) if is_same(start, prefix) => Ok(suffix),
-            _ => Err(self.beside_prefix(key)),
-        }
+        after_prefix(key, self.prefix()).ok_or_else(|| self.beside_prefix(key))
     }
 
     #[cold]

@@ -6,7 +6,7 @@ use terrane_memtable::prefetch_lines;
 
 use super::heads::{HEAD_BYTES, head_of_suffix, lower_bound};
 use super::{Block, RawEntry};
-use crate::base::bytes::is_same;
+use crate::base::bytes::{after_prefix, is_same};
 use crate::base::codec::Decoded;
 use crate::base::types::SeqNo;
 
@@ -18,11 +18,7 @@ impl<'a> Block<'a> {
     /// index of the first entry above it.
     #[inline(always)]
     fn suffix_of<'k>(&self, key: &'k [u8]) -> Result<&'k [u8], usize> {
-        let prefix = self.prefix();
-        match key.split_at_checked(prefix.len()) {
-            Some((start, suffix)) if is_same(start, prefix) => Ok(suffix),
-            _ => Err(self.beside_prefix(key)),
-        }
+        after_prefix(key, self.prefix()).ok_or_else(|| self.beside_prefix(key))
     }
 
     #[cold]
