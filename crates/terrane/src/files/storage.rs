@@ -54,7 +54,7 @@ pub(crate) use size_limit::bytes_max as file_bytes_max;
 pub use size_limit::check as check_file_size;
 
 /// The length from which pieces of log records are written with a system call instead of through a map.
-pub(crate) const LARGE_PIECE_BYTES: usize = 256 << 10;
+pub(crate) const LARGE_PIECE_BYTES: usize = 64 << 10;
 
 /// How a file is read or appended to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
