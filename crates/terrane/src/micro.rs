@@ -76,6 +76,7 @@ pub fn log_append(dir: &Path) -> impl FnMut(u64) + use<> {
         clock: Arc::new(SystemClock),
         counters: Arc::clone(&counters),
         dir: PathBuf::from(dir),
+        segments: Arc::default(),
         database: 1,
         is_mapped: true,
         lock: None,

@@ -99,4 +99,5 @@ mod statistics;
 mod support;
 mod traits;
 mod truncated_tables;
+mod values_in_log;
 mod write_paths;

@@ -487,6 +487,13 @@ fn verify_and_repair_report_lost_values() {
     assert_eq!(repaired.iter().unwrap().count(), 400 - lost);
 }
 
+/// A design whose memtables copy all values of the test.
+fn large_buffer() -> Design {
+    let mut design = design("separate(100)");
+    design.buffer_bytes = 1 << 20;
+    design
+}
+
 /// The engine records the positions of values while it writes them. A flush that had to read the log to
 /// find them would be as slow as one that rewrites them.
 #[test]
@@ -496,9 +503,9 @@ fn a_flush_takes_values_from_the_log_without_reading_it() {
     let options = Options::new()
         .storage(Arc::new(fault.clone()))
         .background(Background::Inline)
-        .design(design("separate(100)"));
+        .design(large_buffer());
     let db = options.clone().open(DIR).unwrap();
-    let other_options = KeyspaceOptions::new().design(design("separate(100)"));
+    let other_options = KeyspaceOptions::new().design(large_buffer());
     let other = db.keyspace("other", other_options).unwrap();
     fault.set(Some(Fault {
         operation: Some(Operation::Read),

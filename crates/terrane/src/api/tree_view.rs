@@ -21,7 +21,7 @@ pub struct TreeView {
     pub memtable_choice: Option<MemtableSelection>,
     /// The compaction filter of the keyspace.
     pub compaction_filter: Option<CompactionFilterView>,
-    /// Bytes of data and metadata in the active memtable.
+    /// Bytes of data and metadata in the active memtable, and of the values in the log to which it refers.
     pub memtable_bytes: u64,
     /// Entries in the active memtable.
     pub memtable_entries: u64,
@@ -85,7 +85,8 @@ impl TreeView {
                 .functions
                 .compaction_filter()
                 .map(|filter| CompactionFilterView::of(&filter)),
-            memtable_bytes: memtable.map_or(0, |one| one.memory().used_bytes() as u64),
+            memtable_bytes: memtable
+                .map_or(0, |one| one.memory().used_bytes() as u64 + state.active.pointed_bytes()),
             memtable_entries: memtable.map_or(0, |one| one.len() as u64),
             immutable_memtables: state.immutables.len(),
             shape: state.version.shape().clone(),

@@ -9,6 +9,7 @@
 //! | `memory_pressure` | keeps the block cache within the memory that the system has left |
 //! | `memtable_memory` | the memory of memtables, and what they may take |
 //! | `job_memory` | the memory of the buffers of jobs, and how many run concurrently within it |
+//! | `values_in_log` | which values may stay in the log |
 //! | `signals` | wakes the threads of a database, and stops them |
 
 mod attention;
@@ -19,6 +20,7 @@ mod memory_pressure;
 mod memtable_memory;
 mod reserve;
 mod signals;
+mod values_in_log;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use crate::base::merge_operator::MergeOperators;
 use crate::base::stats::Counters;
 use crate::files::storage::Storage;
 use crate::files::table::TableEnvironment;
+use crate::files::wal::SegmentDirectory;
 use crate::options::{Background, Settings};
 
 pub(crate) use attention::{Attention, Registration, TreeSet};
@@ -44,6 +47,7 @@ pub(crate) use memory_pressure::{CACHE_BYTES_MIN, MemoryPressure, MemoryReading,
 pub(crate) use memtable_memory::{MemtableMemory, TreeMemtables};
 pub(crate) use reserve::{DiskReserve, FILES as RESERVE_FILES, reserve_bytes};
 pub(crate) use signals::Signals;
+pub(crate) use values_in_log::ValuesInLog;
 
 /// The environment of an open database: what the parts read, count and report to.
 #[derive(Debug)]
@@ -53,6 +57,8 @@ pub(crate) struct Context {
     pub(crate) dir: PathBuf,
     /// The log directory; `dir` unless the log has a separate one.
     pub(crate) log_dir: PathBuf,
+    /// The segments of the log, for threads without its lock.
+    pub(crate) log_segments: Arc<SegmentDirectory>,
     pub(crate) settings: Settings,
     pub(crate) background: Background,
     pub(crate) storage: Arc<dyn Storage>,
@@ -150,14 +156,15 @@ impl Context {
         Err(Error::invalid("the call in an event listener", found, "one that does not wait"))
     }
 
-    /// Returns the minimum length of values that a flush under `design` may take from the log;
-    /// `None` if it may take none. A deadline for deletes rules this out, because log files must
-    /// then be removed in time. So does a separate log directory, because a file cannot have names
-    /// on two devices.
-    pub(crate) fn logged_values_from(&self, design: &Design) -> Option<u64> {
+    /// Returns which values may stay in the log under `design`; `None` if a flush may take none from
+    /// there. A deadline for deletes rules this out, because log files must then be removed in time. So
+    /// does a separate log directory, because a file cannot have names on two devices.
+    pub(crate) fn values_in_log(&self, design: &Design) -> Option<ValuesInLog> {
         let separation = design.values.separation();
         let may_link = !self.has_log_apart() && self.settings.delete_persistence_micros().is_none();
-        separation.filter(|_| may_link).map(|separation| separation.threshold_bytes)
+        separation
+            .filter(|_| may_link)
+            .map(|separation| ValuesInLog::of(separation.threshold_bytes, design.buffer_bytes))
     }
 
     /// Returns the kept events whose number is greater than `number`, oldest first; none in a process

@@ -6,6 +6,7 @@
 //! | `commit` | writes that succeed only if their condition still holds |
 //! | `in_window` | writes that take no lock |
 //! | `insert` | inserts operations into memtables |
+//! | `pointers` | inserts large values as pointers into the log |
 //! | `deferred` | delays for which a writer's thread waits by itself |
 //! | `delays` | the sleep that delayed writers owe |
 //! | `full_disk` | admits only deletes on a full disk |
@@ -23,6 +24,7 @@ mod full_disk;
 mod in_window;
 mod insert;
 mod memory;
+mod pointers;
 mod queue;
 mod slow_down;
 mod space;
@@ -37,7 +39,7 @@ use terrane_memtable::{InsertOutcome, Memtable};
 use crate::base::durability::Durability;
 use crate::base::error::Result;
 use crate::base::stats::{Counter, Sample, Timed};
-use crate::base::types::{Lsn, SeqNo};
+use crate::base::types::{EntryKind, Lsn, SeqNo};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
@@ -49,6 +51,7 @@ use crate::options::WritePath;
 use delays::Delays;
 use in_window::WindowOutcome;
 use insert::{InsertGroup, note_put, note_value};
+use pointers::{Pointers, memory_bytes};
 use queue::WriteQueue;
 use target::{WriteTarget, batch_operations};
 
@@ -66,6 +69,7 @@ pub(crate) struct Writer {
     jobs: Arc<Jobs>,
     queue: WriteQueue,
     delays: Delays,
+    pointers: Pointers,
 }
 
 /// A write that has sequence numbers and is in the log.
@@ -84,6 +88,8 @@ struct LoggedWrite<'a> {
 struct WriteSize {
     operations: u64,
     user_bytes: usize,
+    /// The bytes that memtables take for keys and values.
+    memory_bytes: usize,
 }
 
 /// Log work that a write finds due and leaves to background threads.
@@ -115,7 +121,9 @@ impl Writer {
         catalog: &Arc<Catalog>,
         jobs: &Arc<Jobs>,
     ) -> Self {
+        let pointers = Pointers { context: Arc::clone(context), catalog: Arc::clone(catalog) };
         Self {
+            pointers,
             context: Arc::clone(context),
             pipeline: Arc::clone(pipeline),
             catalog: Arc::clone(catalog),
@@ -160,8 +168,10 @@ impl Writer {
             return if durability == Durability::Sync { self.pipeline.sync_log() } else { Ok(()) };
         }
         let mut target = WriteTarget::new(write);
-        let size = WriteSize { operations, user_bytes };
-        let _large = self.context.memtables.begin_large_write(user_bytes);
+        let memory_bytes = memory_bytes(&target, user_bytes, durability);
+        let size = WriteSize { operations, user_bytes, memory_bytes };
+        self.pointers.provide_names(&target, user_bytes);
+        let _large = self.context.memtables.begin_large_write(memory_bytes);
         // 1. Assign sequence numbers, and place the record in the log.
         self.slow_down(&mut target, user_bytes)?;
         let logged = loop {
@@ -267,12 +277,16 @@ impl Writer {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
                 note_put(tree, op);
-                if let Some(begin) = begin {
-                    note_value(&state.active, op, first, |value| {
-                        payload_at(begin, op.encoded_len(tree.id) - value.len())
-                    });
+                let pointer = begin.and_then(|begin| {
+                    let at =
+                        |value: &[u8]| payload_at(begin, op.encoded_len(tree.id) - value.len());
+                    note_value(&state.active, op, first, at);
+                    self.pointers.pointer_to((tree, state), op, at)
+                });
+                match pointer {
+                    Some(pointer) => self.insert_pointer(&state.active, op, first, &pointer),
+                    None => self.insert_one(&state.active, op, (first, first), begin.is_some()),
                 }
-                self.insert_one(&state.active, op, (first, first), begin.is_some())
             }
             WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
@@ -284,14 +298,16 @@ impl Writer {
                     let memtable = &state.active.memtable;
                     deletes += u64::from(op.is_delete());
                     note_put(tree, &op);
-                    if let Some(begin) = begin {
-                        note_value(&state.active, &op, seq, |value| {
-                            // The value is part of the encoded batch.
-                            let within = value.as_ptr().addr() - encoded.as_ptr().addr();
-                            payload_at(begin, within)
-                        });
-                    }
-                    if !group.take(memtable, &op, seq) {
+                    let pointer = begin.and_then(|begin| {
+                        // The value is part of the encoded batch.
+                        let within = |value: &[u8]| value.as_ptr().addr() - encoded.as_ptr().addr();
+                        let at = |value: &[u8]| payload_at(begin, within(value));
+                        note_value(&state.active, &op, seq, at);
+                        self.pointers.pointer_to((tree, state), &op, at)
+                    });
+                    if let Some(pointer) = pointer {
+                        needs_reclaim |= self.insert_pointer(&state.active, &op, seq, &pointer);
+                    } else if !group.take(memtable, &op, seq) {
                         let is_logged = begin.is_some();
                         needs_reclaim |=
                             self.insert_one(&state.active, &op, (seq, first), is_logged);
@@ -320,6 +336,24 @@ impl Writer {
         }
         let memtable = &*active.memtable;
         let inserted = insert_one(memtable, op, seq, first, self.pipeline.readers());
+        if memtable.front_level().is_some() {
+            self.count_inserted(inserted);
+        }
+        inserted.needs_reclaim
+    }
+
+    /// Inserts a pointer to the value of a put, as [`Self::insert_one`] does with a value.
+    #[cold]
+    fn insert_pointer(
+        &self,
+        active: &ActiveMemtable,
+        op: &Op<'_>,
+        seq: SeqNo,
+        pointer: &[u8],
+    ) -> bool {
+        let Some(key) = op.point_key() else { return false };
+        let (memtable, readers) = (&*active.memtable, self.pipeline.readers());
+        let inserted = memtable.update(key, seq, EntryKind::Separated, pointer, readers);
         if memtable.front_level().is_some() {
             self.count_inserted(inserted);
         }

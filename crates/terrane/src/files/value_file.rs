@@ -18,6 +18,7 @@
 //! | `writer` | writes a file |
 //! | `file` | a file in use: reads its values, and removes it when it is obsolete |
 //! | `files` | the value files of a version |
+//! | `logged` | log segments from which values of memtables are read |
 //! | `scan` | reads all records of a file |
 //! | `fuzz` | fuzz targets |
 
@@ -26,6 +27,7 @@ mod files;
 mod format;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod logged;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -34,5 +36,6 @@ mod writer;
 pub(crate) use file::ValueFile;
 pub(crate) use files::ValueFiles;
 pub(crate) use format::{VALUE_FILE_HEADER_BYTES, ValueFileHeader};
+pub(crate) use logged::{LoggedFile, LoggedFiles};
 pub(crate) use scan::scan_value_file;
 pub(crate) use writer::{FinishedValueFile, ValueFileWriter};

@@ -28,6 +28,7 @@
 //! | `segment_reader`, `recover` | read the log back and decide where it ends |
 //! | `value_places` | finds large values in records |
 //! | `log_notes` | the manifest versions noted in headers |
+//! | `segment_directory` | the segments by position, for threads without the lock |
 //! | `retained_segments` | segments that are kept for readers of changes |
 //! | `change_scan` | reads committed batches of a log in use |
 
@@ -46,6 +47,7 @@ mod refusal;
 mod requests;
 mod retained_segments;
 mod segment;
+mod segment_directory;
 mod segment_reader;
 mod slice;
 mod sync;
@@ -65,6 +67,7 @@ pub(crate) use requests::{
     EndedSegment, HeaderSync, PagePrefault, SegmentCleaning, SegmentCreation, SegmentRequests,
 };
 pub(crate) use retained_segments::{LogPart, LogRetention};
+pub(crate) use segment_directory::SegmentDirectory;
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use slice::{LogSlice, PreparedRecord, RecordOps};
 pub(crate) use sync::LogSync;

@@ -258,7 +258,7 @@ fn values_of(
         files.entry(record.name.number).or_insert_with(open);
     }
     files.retain(|number, _| is_left(number));
-    ValueFiles::new(dir, files)
+    before.replaced(dir, files)
 }
 
 /// If the changes include a job's record, notes in it how long the removed value files contained

@@ -89,13 +89,12 @@ impl Catalog {
             [created, Change::Flushed { keyspace, upto: position }]
         });
         self.commit(manifest, changes.collect())?;
-        let noted_from = self.context.logged_values_from(design);
+        let in_log = self.context.values_in_log(design);
         let trees = numbered.into_iter().map(|(id, name)| {
             // Shared with the manifest, and with the keyspaces that have the same design.
             let stored = manifest.state().keyspaces.get(&id);
             let shared = stored.map_or_else(|| Arc::new(design.clone()), |one| one.design.clone());
-            let active =
-                ActiveMemtable::first(design, &self.context.memtables, position, noted_from);
+            let active = ActiveMemtable::first(design, &self.context.memtables, position, in_log);
             let attention = Arc::clone(&self.context.attention);
             let tree = Tree::new(id, name, shared, Version::default(), active, attention);
             if !self.context.is_inline() {

@@ -180,6 +180,7 @@ fn context(
         damage: Mutex::default(),
     });
     Context {
+        log_segments: Arc::default(),
         // Relaxed: only the uniqueness of the number matters.
         number: OPENINGS.fetch_add(1, Ordering::Relaxed),
         dir: places.dir.to_owned(),

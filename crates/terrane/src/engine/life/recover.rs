@@ -32,6 +32,7 @@ impl Engine {
             clock: Arc::clone(&context.clock),
             counters: Arc::clone(&context.counters),
             dir: context.log_dir.clone(),
+            segments: Arc::clone(&context.log_segments),
             database: state.database,
             is_mapped: context.settings.log_mode == LogMode::Mapped,
             lock: self.lock.lock().unwrap_or_else(PoisonError::into_inner).clone(),
@@ -201,14 +202,14 @@ impl Engine {
     /// Makes memtables to which nothing was replayed note the places of values from now on.
     fn note_values(&self) {
         for tree in self.catalog.trees().values() {
-            let noted_from = self.context.logged_values_from(&tree.design());
+            let in_log = self.context.values_in_log(&tree.design());
             let active = Arc::clone(&tree.state().active);
-            if noted_from.is_none() || active.is_unwritten() || !active.memtable.is_empty() {
+            if in_log.is_none() || active.is_unwritten() || !active.memtable.is_empty() {
                 continue;
             }
             tree.replace(|mut state| {
                 let (memtable, begins) = (Arc::clone(&state.active.memtable), state.active.begins);
-                state.active = Arc::new(ActiveMemtable::new(memtable, begins).noting(noted_from));
+                state.active = Arc::new(ActiveMemtable::new(memtable, begins).noting(in_log));
                 state
             });
         }

@@ -144,11 +144,13 @@ impl<'a> ValueOutput<'a> {
         if stays && !must_move {
             return Ok(None);
         }
+        let is_logged = pointer.is_some_and(|pointer| source.is_logged(pointer.file));
         match source.read_once(key, seq, encoded) {
             Ok(value) => Ok(Some(value)),
             // The entry keeps its pointer, so only a reader of this key gets the error, and all
-            // other values move. The file is not collected again.
-            Err(error) if is_damage(&error) => {
+            // other values move. The file is not collected again. A log segment would be freed, and the
+            // value lost.
+            Err(error) if is_damage(&error) && !is_logged => {
                 if let Some(pointer) = pointer {
                     self.damaged.entry(ValueFileId(pointer.file)).or_insert(error);
                 }

@@ -67,6 +67,6 @@ fn new_active_memtable(
     let preparation =
         if pipeline.context.is_inline() { Preparation::Never } else { Preparation::OnThread };
     let memtable = tree.next_memtable(&pipeline.context.memtables, preparation);
-    let noted_from = pipeline.context.logged_values_from(&tree.design());
-    Arc::new(ActiveMemtable::new(memtable, position).noting(noted_from))
+    let in_log = pipeline.context.values_in_log(&tree.design());
+    Arc::new(ActiveMemtable::new(memtable, position).noting(in_log))
 }

@@ -52,10 +52,12 @@ impl Reader {
         }
         let fragments = deleted.fragments();
         let (mut keys, mut bytes) = (0.0, 0.0);
-        for memtable in state.memtables().filter(|memtable| !memtable.is_empty()) {
-            let found = sample(memtable, (start, end), &deleted);
-            keys += found.keys;
-            bytes += found.share * memtable.memory().data_bytes as f64;
+        for (memtable, pointed_bytes) in state.memtables_with_pointed_bytes() {
+            if !memtable.is_empty() {
+                let found = sample(memtable, (start, end), &deleted);
+                keys += found.keys;
+                bytes += found.share * (memtable.memory().data_bytes as u64 + pointed_bytes) as f64;
+            }
         }
         for table in state.version.tables().values() {
             let info = table.info();

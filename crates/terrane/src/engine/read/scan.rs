@@ -184,7 +184,7 @@ impl ReadView {
 
     /// Returns true if memtables and tables contain every value as readers see it.
     pub(crate) fn has_values_in_place(&self) -> bool {
-        self.operator.is_none() && self.state.version.values().files().is_empty()
+        self.operator.is_none() && self.state.version.values().is_empty()
     }
 
     /// Counts a completed scan over `entries` entries. Returns true if a thread should now check

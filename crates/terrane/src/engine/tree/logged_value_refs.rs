@@ -1,17 +1,22 @@
-//! The log places of a memtable's large values, noted while the values are written.
+//! The log places of a memtable's large values, noted while the values are written, and the segments to
+//! which its entries point.
 //!
 //! A flush that takes values from the log needs their places, and would otherwise read the log to
 //! find them. Values whose places were not noted are not lost: the flush writes them to a value
 //! file.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use terrane_memtable::Padded;
 
 use crate::base::stats::stripe_of_thread;
 use crate::base::types::{Lsn, SeqNo};
+use crate::engine::context::ValuesInLog;
 use crate::engine::merge::LOGGED_VALUES_MAX;
+use crate::files::value_file::LoggedFile;
+use crate::files::value_pointer::ValueFileName;
 
 /// The number of lists. Each thread appends to one of them, so threads rarely share a list.
 const PARTS: usize = 8;
@@ -31,26 +36,66 @@ pub(crate) struct LoggedValueRef {
     pub(crate) key_len: u32,
 }
 
-/// The noted values of a memtable, each at least of the threshold length.
+/// The noted values of a memtable, each at least as long as `lengths` says.
 #[derive(Debug)]
 pub(crate) struct LoggedValueRefs {
-    threshold: u64,
+    lengths: ValuesInLog,
     parts: [Padded<Mutex<Vec<LoggedValueRef>>>; PARTS],
     /// The total capacity of all lists. No more values are noted once it would exceed
     /// [`LOGGED_VALUES_MAX`].
     capacity: AtomicUsize,
+    /// The segments to which entries of the memtable point, which exist as long as the memtable does.
+    files: Mutex<Vec<Arc<LoggedFile>>>,
+    /// The length of the values to which entries point.
+    pointed_bytes: AtomicU64,
 }
 
 impl LoggedValueRefs {
-    pub(super) fn new(threshold: u64) -> Self {
+    pub(super) fn new(lengths: ValuesInLog) -> Self {
         let parts = std::array::from_fn(|_| Padded::default());
-        Self { threshold, parts, capacity: AtomicUsize::new(0) }
+        let capacity = AtomicUsize::new(0);
+        let (files, pointed_bytes) = (Mutex::default(), AtomicU64::new(0));
+        Self { lengths, parts, capacity, files, pointed_bytes }
     }
 
-    /// Returns the minimum length of noted values.
+    /// Returns the name of the segment at `path` as a value file. If no entry points to it yet, calls `add`
+    /// and keeps the segment that it returns.
+    pub(crate) fn file_name(
+        &self,
+        path: &Path,
+        add: impl FnOnce() -> Option<Arc<LoggedFile>>,
+    ) -> Option<ValueFileName> {
+        let mut files = lock(&self.files);
+        // The newest one is probably the right one.
+        if let Some(file) = files.iter().rev().find(|file| file.log_path() == path) {
+            return Some(file.name());
+        }
+        let file = add()?;
+        let name = file.name();
+        files.push(file);
+        Some(name)
+    }
+
+    /// Returns the names of the segments to which entries point.
+    pub(crate) fn file_names(&self) -> Vec<ValueFileName> {
+        lock(&self.files).iter().map(|file| file.name()).collect()
+    }
+
+    /// Counts a value to which an entry points.
+    pub(crate) fn count_pointed(&self, bytes: usize) {
+        // Relaxed: only a count.
+        self.pointed_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Returns the length of the values to which entries point.
+    pub(crate) fn pointed_bytes(&self) -> u64 {
+        self.pointed_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns which values are noted.
     #[inline]
-    pub(crate) fn threshold(&self) -> u64 {
-        self.threshold
+    pub(crate) fn lengths(&self) -> ValuesInLog {
+        self.lengths
     }
 
     /// Returns the memory that this takes, in bytes.
@@ -87,7 +132,7 @@ impl LoggedValueRefs {
     }
 }
 
-fn lock(part: &Mutex<Vec<LoggedValueRef>>) -> MutexGuard<'_, Vec<LoggedValueRef>> {
+fn lock<T>(part: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -97,7 +142,7 @@ mod tests {
 
     #[test]
     fn values_of_many_threads_are_listed_in_order_and_their_number_is_bounded() {
-        let refs = LoggedValueRefs::new(100);
+        let refs = LoggedValueRefs::new(ValuesInLog::of(100, 1 << 20));
         let value =
             |at: u64| LoggedValueRef { seq: at, hash: 0, at: Lsn(at), len: at as u32, key_len: 1 };
         std::thread::scope(|scope| {

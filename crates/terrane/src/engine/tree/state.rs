@@ -13,8 +13,9 @@ use super::usage::Usage;
 use crate::base::event::FlushReason;
 use crate::base::stats::stripe_of_thread;
 use crate::base::types::{Lsn, SeqNo};
-use crate::engine::context::MemtableMemory;
+use crate::engine::context::{MemtableMemory, ValuesInLog};
 use crate::engine::version::Version;
+use crate::files::value_pointer::ValueFileName;
 
 /// The number of shares into which a memtable's free space is divided. Each thread takes from one
 /// share, so that threads rarely share a cache line.
@@ -67,11 +68,11 @@ impl ActiveMemtable {
         design: &Design,
         memory: &MemtableMemory,
         begins: Lsn,
-        noted_from: Option<u64>,
+        in_log: Option<ValuesInLog>,
     ) -> Arc<Self> {
         match design.memtable {
             MemtableKind::Vector { prealloc_bytes: 1.., .. } => {
-                Arc::new(Self::new(new_memtable(design, memory, None), begins).noting(noted_from))
+                Arc::new(Self::new(new_memtable(design, memory, None), begins).noting(in_log))
             }
             _ => Self::unwritten(),
         }
@@ -82,17 +83,38 @@ impl ActiveMemtable {
         std::ptr::eq(self, &**UNWRITTEN)
     }
 
-    /// Makes the memtable, which must be empty, note the places of values of at least `threshold`
-    /// bytes.
-    pub(crate) fn noting(mut self, threshold: Option<u64>) -> Self {
-        self.logged_values = threshold.map(|threshold| Arc::new(LoggedValueRefs::new(threshold)));
+    /// Makes the memtable, which must be empty, note the places of values in the log.
+    pub(crate) fn noting(mut self, in_log: Option<ValuesInLog>) -> Self {
+        self.logged_values = in_log.map(|in_log| Arc::new(LoggedValueRefs::new(in_log)));
         self
+    }
+
+    /// Returns the length from which values are inserted as pointers into the log, if any are.
+    #[inline]
+    pub(crate) fn pointed_from(&self) -> Option<u64> {
+        self.logged_values.as_deref().map(|refs| refs.lengths().pointed_from)
     }
 
     /// Returns the list in which to note a value of `len` bytes, if any.
     #[inline]
     pub(crate) fn logged_value_refs_for(&self, len: usize) -> Option<&LoggedValueRefs> {
-        self.logged_values.as_deref().filter(|refs| len as u64 >= refs.threshold())
+        self.logged_values.as_deref().filter(|refs| len as u64 >= refs.lengths().noted_from)
+    }
+
+    /// Returns true if a logged value is inserted as a pointer into the log.
+    #[inline]
+    pub(crate) fn points_to(&self, value: &[u8]) -> bool {
+        self.pointed_from().is_some_and(|from| value.len() as u64 >= from)
+    }
+
+    /// Returns the size of the entries, including the values in the log to which they point.
+    pub(crate) fn filled_bytes(&self) -> u64 {
+        self.memtable.filled_bytes() as u64 + self.pointed_bytes()
+    }
+
+    /// Returns the length of the values in the log to which entries point.
+    pub(crate) fn pointed_bytes(&self) -> u64 {
+        self.logged_values.as_deref().map_or(0, LoggedValueRefs::pointed_bytes)
     }
 
     #[inline]
@@ -192,6 +214,11 @@ impl ImmutableMemtable {
         }
     }
 
+    /// Returns the names, as value files, of the log segments to which entries point.
+    pub(crate) fn logged_files(&self) -> Vec<ValueFileName> {
+        self.logged_values.as_deref().map_or_else(Vec::new, LoggedValueRefs::file_names)
+    }
+
     /// Returns true if a visible range tombstone may be lost in a crash, although the log is synced.
     pub(crate) fn has_unlogged_range(&self) -> bool {
         self.has_unlogged_range.load(Ordering::Relaxed)
@@ -265,6 +292,17 @@ impl TreeState {
     pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         let immutables = self.immutables.iter().map(|immutable| &immutable.memtable);
         std::iter::once(&self.active.memtable).chain(immutables)
+    }
+
+    /// All memtables, newest first, each with the length of the values in the log to which it points.
+    pub(crate) fn memtables_with_pointed_bytes(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<Memtable>, u64)> {
+        let immutables = self.immutables.iter().map(|one| (&one.memtable, &one.logged_values));
+        let all = std::iter::once((&self.active.memtable, &self.active.logged_values));
+        all.chain(immutables).map(|(memtable, refs)| {
+            (memtable, refs.as_deref().map_or(0, LoggedValueRefs::pointed_bytes))
+        })
     }
 
     /// Returns true if a memtable reclaims versions that no reader needs. If so, a reader that

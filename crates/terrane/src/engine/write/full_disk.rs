@@ -78,7 +78,7 @@ impl Writer {
     /// [`DELETES_BYTES`].
     #[cold]
     pub(super) fn passes_stop(&self, write: &Write<'_>, stop: &Stop) -> bool {
-        let filled = stop.tree.state().active.memtable.filled_bytes() as u64;
+        let filled = stop.tree.state().active.filled_bytes();
         self.is_released()
             && write.frees_space()
             && filled < 2 * self.memtable_bytes_max(&stop.tree) + DELETES_BYTES

@@ -68,7 +68,7 @@ impl Writer {
         }
         let mut pipeline = self.pipeline.lock_keeping_window();
         let memtable = &state.active.memtable;
-        let (filled, limit) = (memtable.filled_bytes() as u64, self.memtable_bytes_max(tree));
+        let (filled, limit) = (state.active.filled_bytes(), self.memtable_bytes_max(tree));
         self.request_memory(tree, filled, limit);
         let portion = reservable(filled, limit);
         let needs_enabling = memtable.front_level().is_some_and(FrontLevel::needs_enabling);

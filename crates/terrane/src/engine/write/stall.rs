@@ -6,18 +6,18 @@
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-use terrane_memtable::{FrontLevel, Memtable};
+use terrane_memtable::FrontLevel;
 use terrane_policy::{Admission, Pressure, StallCause};
 
-use super::Writer;
 use super::space::{ENTRY_BYTES, reservable};
 use super::target::WriteTarget;
+use super::{WriteSize, Writer};
 use crate::base::error::{Error, Result};
 use crate::base::event::{FlushReason, StallEffect};
 use crate::base::stats::{Counter, Timed};
 use crate::engine::context::{BackgroundFailure, JobKind, MemtableMemory};
 use crate::engine::pipeline::{PipelineState, begin_memtable};
-use crate::engine::tree::{Tree, TreeState};
+use crate::engine::tree::{ActiveMemtable, Tree, TreeState};
 use crate::files::batch::Op;
 
 /// A stalled writer checks again at least this often, in case it misses a notification.
@@ -40,7 +40,7 @@ impl Writer {
         &'a self,
         mut state: MutexGuard<'a, PipelineState>,
         target: &mut WriteTarget<'_>,
-        user_bytes: usize,
+        WriteSize { user_bytes, memory_bytes, .. }: WriteSize,
     ) -> Result<MutexGuard<'a, PipelineState>> {
         // Closing marks the database closed before it takes this lock to flush, so the flush includes
         // every write that passes this check.
@@ -49,7 +49,7 @@ impl Writer {
             self.keep_to_budget(&mut state);
         }
         let mut stalled_since = None;
-        let is_large = MemtableMemory::is_large(user_bytes);
+        let is_large = MemtableMemory::is_large(memory_bytes);
         loop {
             // A write that exceeds the share alone is admitted once the other entries are flushed. The
             // few that other writers add meanwhile do not make it wait again.
@@ -166,9 +166,9 @@ impl Writer {
             return self.check_space_of(state, tree, &tree.state(), needed);
         }
         let limit = self.memtable_bytes_max(tree);
-        let filled = match tree_state.active.memtable.filled_bytes() as u64 {
+        let filled = match tree_state.active.filled_bytes() {
             filled if filled < limit => filled,
-            _ => self.overwrite_full(&tree_state.active.memtable, limit),
+            _ => self.overwrite_full(&tree_state.active, limit),
         };
         self.request_memory(tree, filled, limit);
         if filled < limit {
@@ -204,7 +204,7 @@ impl Writer {
 
     #[cold]
     fn would_wait(&self, tree: &Tree, tree_state: &TreeState, pressure: &Pressure) -> bool {
-        let filled = tree_state.active.memtable.filled_bytes() as u64;
+        let filled = tree_state.active.filled_bytes();
         if !pressure.stops_at_once() && filled < self.memtable_bytes_max(tree) {
             return false;
         }
@@ -220,12 +220,12 @@ impl Writer {
     /// Makes space in a full memtable that overwrites in place, by draining versions that hide
     /// others. Returns the bytes that are then filled; `limit` if too few became free.
     #[cold]
-    fn overwrite_full(&self, memtable: &Memtable, limit: u64) -> u64 {
-        let Some(front) = memtable.front_level() else { return limit };
+    fn overwrite_full(&self, active: &ActiveMemtable, limit: u64) -> u64 {
+        let Some(front) = active.memtable.front_level() else { return limit };
         front.overwrite(&self.pipeline.readers());
         let overwritten = front.take_overwritten() as u64;
         self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
-        let filled = memtable.filled_bytes() as u64;
+        let filled = active.filled_bytes();
         if filled > limit - limit / OVERWRITTEN_SHARE_MIN { limit } else { filled }
     }
 

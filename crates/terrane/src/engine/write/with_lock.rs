@@ -22,7 +22,7 @@ impl Writer {
         size: WriteSize,
         durability: Durability,
     ) -> Result<LoggedWrite<'a>> {
-        let state = self.wait_for_space(state, target, size.user_bytes)?;
+        let state = self.wait_for_space(state, target, size)?;
         self.log_holding(state, write, target, size, durability)
     }
 

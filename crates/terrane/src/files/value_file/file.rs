@@ -8,7 +8,8 @@ use std::sync::{Arc, OnceLock};
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::files::buffer::{Priority, Slots, pin};
-use crate::files::table::{TableEnvironment, TableReader};
+use crate::files::storage::Access;
+use crate::files::table::{OpenFiles, TableEnvironment, TableReader};
 use crate::files::value::Value;
 use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
@@ -32,6 +33,7 @@ pub(crate) struct ValueFile {
     /// The values in memory, created when the first one is read.
     slots: OnceLock<Slots>,
     environment: Arc<TableEnvironment>,
+    access: Access,
     is_obsolete: AtomicBool,
 }
 
@@ -43,13 +45,37 @@ impl ValueFile {
         dir: &Path,
         environment: &Arc<TableEnvironment>,
     ) -> Arc<Self> {
+        let reader = TableReader::new(&environment.open_files);
+        let path = dir.join(name.file_name());
+        Self::with_reader((name, path, size_bytes), (reader, environment.access), environment)
+    }
+
+    /// Creates a value file at `path`, which stays open once it was opened. It may still be written
+    /// through the page cache.
+    pub(super) fn kept_open(
+        name: ValueFileName,
+        size_bytes: u64,
+        path: &Path,
+        environment: &Arc<TableEnvironment>,
+    ) -> Arc<Self> {
+        let reader = TableReader::new(&OpenFiles::new(None));
+        let path = path.to_owned();
+        Self::with_reader((name, path, size_bytes), (reader, Access::Buffered), environment)
+    }
+
+    fn with_reader(
+        (name, path, size_bytes): (ValueFileName, PathBuf, u64),
+        (reader, access): (TableReader, Access),
+        environment: &Arc<TableEnvironment>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             name,
-            path: dir.join(name.file_name()),
+            path,
             size_bytes,
-            reader: TableReader::new(&environment.open_files),
+            reader,
             slots: OnceLock::new(),
             environment: Arc::clone(environment),
+            access,
             is_obsolete: AtomicBool::new(false),
         })
     }
@@ -132,8 +158,7 @@ impl ValueFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let TableEnvironment { storage, access, .. } = &*self.environment;
-        let open = || storage.open(&self.path, *access);
+        let open = || self.environment.storage.open(&self.path, self.access);
         let read = self.reader.with(open, |file| file.read_at(offset, buffer));
         let read = read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

@@ -4,27 +4,51 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::ValueFile;
+use super::{LoggedFiles, ValueFile};
 use crate::base::error::{Error, Result};
 use crate::base::types::SeqNo;
 use crate::files::value::Value;
 use crate::files::value_pointer::ValuePointer;
 
-/// All value files to which the tables of a version may refer. They exist as long as the version
-/// does.
+/// All value files to which the tables of a version may refer, which exist as long as the version
+/// does, and the log segments to which memtables of the tree refer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ValueFiles {
     dir: PathBuf,
     files: BTreeMap<u64, Arc<ValueFile>>,
+    /// The same for all versions of a tree.
+    logged: Arc<LoggedFiles>,
 }
 
 impl ValueFiles {
     pub(crate) fn new(dir: &Path, files: BTreeMap<u64, Arc<ValueFile>>) -> Self {
-        Self { dir: dir.to_owned(), files }
+        Self { dir: dir.to_owned(), files, logged: Arc::default() }
+    }
+
+    /// Returns the value files of the next version of the tree.
+    pub(crate) fn replaced(&self, dir: &Path, files: BTreeMap<u64, Arc<ValueFile>>) -> Self {
+        Self { dir: dir.to_owned(), files, logged: Arc::clone(&self.logged) }
+    }
+
+    /// The log segments to which memtables refer.
+    #[inline]
+    pub(crate) fn logged(&self) -> &LoggedFiles {
+        &self.logged
+    }
+
+    /// Returns true if no entry of a table or a memtable is a pointer.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && !self.logged.may_be_used()
     }
 
     pub(crate) fn files(&self) -> &BTreeMap<u64, Arc<ValueFile>> {
         &self.files
+    }
+
+    /// Returns true if the file is a log segment that is not a value file of the version.
+    pub(crate) fn is_logged(&self, number: u64) -> bool {
+        !self.files.contains_key(&number) && self.logged.find(number).is_some()
     }
 
     /// Reads the value to which the encoded `pointer` of the entry `(key, seq)` refers.
@@ -32,8 +56,7 @@ impl ValueFiles {
     /// # Errors
     /// The pointer is damaged, or its value cannot be read.
     pub(crate) fn read(&self, key: &[u8], seq: SeqNo, pointer: &[u8]) -> Result<Value> {
-        let (file, pointer) = self.find(key, seq, pointer)?;
-        file.read(&pointer)
+        self.with(key, seq, pointer, ValueFile::read)
     }
 
     /// Reads a value as [`Self::read`] does, for a job that reads each value once.
@@ -41,19 +64,28 @@ impl ValueFiles {
     /// # Errors
     /// As for [`Self::read`].
     pub(crate) fn read_once(&self, key: &[u8], seq: SeqNo, pointer: &[u8]) -> Result<Value> {
-        let (file, pointer) = self.find(key, seq, pointer)?;
-        file.read_once(&pointer)
+        self.with(key, seq, pointer, ValueFile::read_once)
     }
 
-    fn find(&self, key: &[u8], seq: SeqNo, pointer: &[u8]) -> Result<(&ValueFile, ValuePointer)> {
+    /// Reads the value to which `pointer` refers, in its file, with `read`.
+    fn with(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        pointer: &[u8],
+        read: impl FnOnce(&ValueFile, &ValuePointer) -> Result<Value>,
+    ) -> Result<Value> {
         let bad = |detail: &str| {
             let detail =
                 format!("the entry of '{}' with number {seq}: {detail}", key.escape_ascii());
             Error::corruption(&self.dir, None, "value pointer", detail)
         };
         let pointer = ValuePointer::decode(pointer).map_err(|error| bad(&error.to_string()))?;
+        if let Some(file) = self.files.get(&pointer.file) {
+            return read(file, &pointer);
+        }
         let missing = || bad(&format!("value file {} is not part of the tree", pointer.file));
-        let file = self.files.get(&pointer.file).ok_or_else(missing)?;
-        Ok((file, pointer))
+        let file = self.logged.find(pointer.file).ok_or_else(missing)?;
+        read(&file, &pointer)
     }
 }

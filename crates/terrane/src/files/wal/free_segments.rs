@@ -192,7 +192,8 @@ impl LogWriter {
         for segment in freed {
             let is_usual = segment.file_bytes == self.config.segment_bytes;
             let is_linked = self.linked.remove(&segment.path);
-            let may_reuse = is_usual && self.config.reuses_files && !is_linked;
+            let is_kept = self.environment.segments.end(&segment.path);
+            let may_reuse = is_usual && self.config.reuses_files && !is_linked && !is_kept;
             if may_reuse && self.free_segments.len() + self.being_cleaned < self.free_segments_max {
                 self.being_cleaned += 1;
                 released.reused.push(SegmentCleaning { path: segment.path });

@@ -120,6 +120,7 @@ impl LogWriter {
             next.since_micros = Some(next.header.created_micros);
         }
         self.sync.begin_segment(next.path.clone(), next.segment.syncer(), base);
+        self.environment.segments.begin(&next.path, base);
         self.creation_retry_at = 0;
         self.refusal = None;
         let keeps_none = ending == Ending::Idle || self.is_short;

@@ -86,6 +86,7 @@ impl Log {
             clock: Arc::new(ManualClock::new(5)),
             counters: Arc::clone(&counters),
             dir: PathBuf::from(DIR),
+            segments: Arc::default(),
             database: DATABASE,
             is_mapped: true,
             lock: None,

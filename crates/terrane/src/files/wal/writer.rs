@@ -11,7 +11,7 @@ use super::requests::SegmentRequests;
 use super::retained_segments::RetainedSegments;
 use super::segment::{ChainLink, CurrentSegment, FreeSegment, begin, create_file};
 use super::segment_file_number;
-use super::{LogRetention, LogSync, Replayed, ReplayedFile};
+use super::{LogRetention, LogSync, Replayed, ReplayedFile, SegmentDirectory};
 use crate::base::clock::Clock;
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counters;
@@ -57,6 +57,8 @@ pub(crate) struct LogEnvironment {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) dir: PathBuf,
+    /// Lists the segments for threads without the lock of the log.
+    pub(crate) segments: Arc<SegmentDirectory>,
     pub(crate) database: u64,
     /// True if records are written through a map, where the storage offers one.
     pub(crate) is_mapped: bool,
@@ -235,6 +237,7 @@ impl LogWriter {
         })?;
         sync.sync_header(&current.header_sync)?;
         sync.begin_segment(current.path.clone(), current.segment.syncer(), place.base);
+        environment.segments.begin(&current.path, place.base);
         let linked = retained.iter().chain(&full).filter(|_| config.may_be_linked);
         let linked = linked.map(|segment: &FullSegment| segment.path.clone()).collect();
         Ok(Self {

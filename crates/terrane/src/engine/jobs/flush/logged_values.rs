@@ -22,7 +22,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use terrane_policy::{ValueFileInfo, ValueFileState};
+use terrane_policy::{ValueFileId, ValueFileInfo, ValueFileState};
 
 use crate::base::error::{Error, Result};
 use crate::base::types::Lsn;
@@ -34,13 +34,24 @@ use crate::engine::tree::{ImmutableMemtable, LoggedValueRef, Tree, ValueSegment}
 use crate::files::manifest::ValueFileRecord;
 use crate::files::storage::Storage;
 use crate::files::table::{FinishedTable, filter_hash};
-use crate::files::value_pointer::record_bytes;
+use crate::files::value_pointer::{ValueFileName, record_bytes};
 use crate::files::wal::{LogFile, SegmentPart, values_in_segment};
 
 /// The segments from which a flush takes values.
 #[derive(Debug, Default)]
 pub(super) struct LoggedSegments {
     segments: Vec<UsableSegment>,
+}
+
+/// The values of a memtable in the log.
+#[derive(Debug, Default)]
+pub(super) struct FoundValues {
+    /// The values that stay in the log.
+    pub(super) logged: LoggedValues,
+    pub(super) segments: LoggedSegments,
+    /// The names of the segments to which entries of the memtable point and which are not worth keeping.
+    /// Their values move to value files.
+    pub(super) moved: Vec<ValueFileId>,
 }
 
 /// A log segment that is a value file of the tree, or may become one.
@@ -88,13 +99,14 @@ impl LoggedValueFinder<'_> {
         tree: &Tree,
         immutable: &ImmutableMemtable,
         paths: &mut Vec<PathBuf>,
-    ) -> Result<(LoggedValues, LoggedSegments)> {
+    ) -> Result<FoundValues> {
         let known = tree.value_segments().list();
         let design = tree.design();
         let separation = design.values.separation();
-        let threshold = self.context.logged_values_from(&design);
+        let threshold = self.context.values_in_log(&design).map(|values| values.noted_from);
+        let pointed = immutable.logged_files();
         let garbage_percent = separation.map_or(0, |separation| separation.garbage_percent);
-        if threshold.is_none() && known.is_empty() {
+        if threshold.is_none() && known.is_empty() && pointed.is_empty() {
             return Ok(Default::default());
         }
         let files = {
@@ -104,7 +116,7 @@ impl LoggedValueFinder<'_> {
         };
         let scanned = match threshold {
             Some(threshold) => match &immutable.logged_values {
-                Some(refs) if refs.threshold() <= threshold => {
+                Some(refs) if refs.lengths().noted_from <= threshold => {
                     self.take_refs(&refs.list(threshold), immutable, &files, &known)?
                 }
                 _ => self.scan(tree, immutable, threshold, &files, &known)?,
@@ -115,7 +127,7 @@ impl LoggedValueFinder<'_> {
         let mut segments = Vec::new();
         for one in scanned {
             let limits = (garbage_percent, immutable.ends);
-            let Some(usable) = self.usable(&one, limits, paths) else { continue };
+            let Some(usable) = self.usable(tree, &one, limits, paths) else { continue };
             let index = names.len() as u32;
             names.push(usable.segment.record.name);
             values.extend(one.values.iter().map(|value| LoggedValue { segment: index, ..*value }));
@@ -130,7 +142,14 @@ impl LoggedValueFinder<'_> {
                 segments.push(settled(segment, is_over));
             }
         }
-        Ok((LoggedValues::new(names, values), LoggedSegments { segments }))
+        let is_linked = |name: &ValueFileName| names.contains(name);
+        let moved = pointed.into_iter().filter(|name| !is_linked(name)).map(ValueFileName::id);
+        let moved = moved.collect();
+        Ok(FoundValues {
+            logged: LoggedValues::new(names, values),
+            segments: LoggedSegments { segments },
+            moved,
+        })
     }
 
     /// Groups the noted values by segment.
@@ -215,6 +234,7 @@ impl LoggedValueFinder<'_> {
     /// if the segment is not worth linking, or the storage does not support it.
     fn usable(
         &self,
+        tree: &Tree,
         scanned: &ScannedSegment,
         (garbage_percent, flushed): (u32, Lsn),
         paths: &mut Vec<PathBuf>,
@@ -225,7 +245,12 @@ impl LoggedValueFinder<'_> {
             Some(known) => known.clone(),
             None if !scanned.is_worth_linking(garbage_percent) => return None,
             None => {
-                let (name, path) = self.catalog.next_value_file();
+                // Entries of the memtable may refer to the segment by this name.
+                let version = &tree.state().version;
+                let (name, path) = match version.values().logged().name_of(&scanned.file.path) {
+                    Some(name) => (name, self.context.dir.join(name.file_name())),
+                    None => self.catalog.next_value_file(),
+                };
                 storage.hard_link(&scanned.file.path, &path).ok()?;
                 paths.push(path);
                 let created_micros = clock.now_micros();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::TableInfo;
 
-use super::logged_values::{LoggedSegments, LoggedValueFinder};
+use super::logged_values::{FoundValues, LoggedSegments, LoggedValueFinder};
 use super::syncs::sync_all;
 use super::target::FlushTarget;
 use super::{FlushPace, Flusher};
@@ -61,7 +61,7 @@ impl Flusher {
         let (runs, read_bytes) = self.runs_read(target, &replaced, &fragments, &snapshots);
         let Self { context, pipeline, catalog, .. } = self;
         let finder = LoggedValueFinder { context, pipeline, catalog };
-        let (logged, mut segments) = finder.find(tree, immutable, paths)?;
+        let FoundValues { logged, mut segments, moved } = finder.find(tree, immutable, paths)?;
         let design = tree.design();
         // The number of flush threads bounds the flushes, except those of ingests.
         let mut memory = context.flush_memory.begin_at_once();
@@ -91,7 +91,7 @@ impl Flusher {
         let parts_bytes_max = buffers.parts_bytes_max;
         let mut config = self.io.output_config(tree, 0, Vec::new(), since, parts_bytes_max);
         config.warmer = warmer;
-        let values = self.io.value_config(tree, target.version.values(), &[]);
+        let values = self.io.value_config(tree, target.version.values(), &moved);
         let values = ValueOutputConfig { logged, ..values };
         let mut output = Output::new(config, values).leaving_unsynced();
         let mut proceed = |chunk: Chunk| self.proceed(pace, chunk);

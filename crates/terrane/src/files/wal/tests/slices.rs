@@ -162,7 +162,8 @@ fn a_slice_after_a_record_that_failed_lies_in_zeros() {
         let operation = *rng.pick(&[Operation::Write, Operation::Append]);
         faulty.set(Some(fault(operation, rng.below(3))));
         let seq = log.written.len() as u64 + 1;
-        let large = vec![0xee; rng.between(100, 100_000) as usize];
+        // Longer ones are large pieces, which no slice follows.
+        let large = vec![0xee; rng.between(100, LARGE_PIECE_BYTES as u64 - 1) as usize];
         let failed = log.writer.append(seq, &[&large], operation == Operation::Append).is_err();
         faulty.set(None);
         if !failed {
@@ -263,7 +264,7 @@ fn no_slice_follows_a_large_record() {
     for round in 0..3 {
         let seq = log.written.len() as u64 + 1;
         // Longer than what is prepared at once.
-        let large = vec![round; 9 * LARGE_PIECE_BYTES];
+        let large = vec![round; 36 * LARGE_PIECE_BYTES];
         log.writer.append(seq, &[&large], false).unwrap();
         log.written.push((seq, large));
         assert!(log.writer.open_slice().is_none());
