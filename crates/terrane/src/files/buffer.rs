@@ -30,7 +30,8 @@
 //! | `memory` | chunks of memory, with huge pages where the system has them |
 //! | `header`, `frame` | frames; references to them |
 //! | `word`, `slots` | the word of a block; the words of a table |
-//! | `chunk`, `pool`, `allocation` | free frames; the state under the lock; allocation of frames |
+//! | `chunk`, `pool` | free frames; the state under the lock |
+//! | `allocation`, `blocks` | allocation of frames, and of blocks in and outside of the pool |
 //! | `eviction`, `shrink` | which blocks are evicted; which memory is released |
 //! | `ahead` | a huge page that is populated before it is needed |
 //! | `in_flight` | one read for threads that miss the same block |
@@ -40,6 +41,7 @@
 
 mod ahead;
 mod allocation;
+mod blocks;
 mod chunk;
 mod epoch;
 mod eviction;

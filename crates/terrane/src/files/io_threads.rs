@@ -71,6 +71,11 @@ impl IoThreads {
         Self { shared: Arc::new(Shared { queue, changed, score }), count_max }
     }
 
+    /// Returns true if there are or may be other threads.
+    pub(crate) fn may_start(&self) -> bool {
+        self.count_max > 0
+    }
+
     /// Returns true if reads are slow enough to use other threads.
     #[inline]
     pub(crate) fn helps(&self) -> bool {

@@ -1,16 +1,21 @@
 //! A huge page that is populated before a reader needs it.
 //!
-//! The system clears a huge page in 0.1 ms, and may take 10 ms to find one once files fill the memory. A
-//! pool that grows would make its readers wait for that, so another thread populates the next page when
-//! the last one was used. The page counts as allocated, and is released if the pool needs the room for
-//! something else.
+//! The system clears a huge page in 0.1 ms, but may take 20 ms once files fill the memory. A pool that grows
+//! would make its readers wait for that, so another thread populates the next page when the last one was
+//! used. The page counts as allocated, and is released if the pool needs the room for something else. A reader
+//! that needs a page before it is ready reads its block into memory outside of the pool.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::allocation::HUGE_BYTES_MIN;
 use super::memory::{HUGE_PAGE_BYTES, Memory};
 use super::pool::{BufferPool, Shared, State};
+
+/// After this time, a reader no longer relies on the thread that was asked for a page: it may not have
+/// started.
+const PAGE_WAIT_MAX: Duration = Duration::from_millis(200);
 
 impl BufferPool {
     /// Returns the work for another thread that populates the next page, if that is due. It is returned
@@ -33,12 +38,25 @@ impl BufferPool {
 }
 
 impl Shared {
+    /// Requests a page of another thread, if the state says so.
+    #[inline]
+    pub(super) fn request_page(&self, state: &mut State) {
+        if std::mem::take(&mut state.wants_page) {
+            self.wants_page.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn populate_ahead(&self) {
-        if !self.lock().has_room_ahead(0) {
-            return;
+        {
+            let mut state = self.lock();
+            if !state.has_room_ahead(0) {
+                state.page_requested = None;
+                return;
+            }
         }
         let memory = Memory::populated(HUGE_PAGE_BYTES);
         let mut state = self.lock();
+        state.page_requested = None;
         if state.has_room_ahead(0) {
             state.allocated += HUGE_PAGE_BYTES;
             state.ahead = Some(memory);
@@ -50,6 +68,23 @@ impl Shared {
 }
 
 impl State {
+    /// Wants a page of another thread.
+    pub(super) fn want_page(&mut self) {
+        self.wants_page = true;
+        self.page_requested = Some(Instant::now());
+    }
+
+    /// Returns true if another thread will soon have populated a page, of which it is asked if need be.
+    pub(super) fn awaits_page(&mut self) -> bool {
+        match self.page_requested {
+            Some(since) => since.elapsed() < PAGE_WAIT_MAX,
+            None => {
+                self.want_page();
+                true
+            }
+        }
+    }
+
     /// Returns true if the pool has room for `bytes` bytes and one more page, which is not there yet.
     pub(super) fn has_room_ahead(&self, bytes: usize) -> bool {
         self.ahead.is_none()
@@ -106,6 +141,35 @@ mod tests {
         drop((blocks, large));
         pool.set_capacity(1 << 20);
         assert!(pool.bytes().allocated <= 1 << 20, "{:?}", pool.bytes());
+    }
+
+    /// A reader of large blocks used to wait 20 ms for a page where files filled the memory.
+    #[test]
+    fn a_reader_does_not_wait_for_a_page_that_is_not_ready() {
+        let pool = BufferPool::new(72 << 20);
+        let fill = |count: usize| -> Vec<_> {
+            (0..count).map(|_| pool.allocate_at_once(64 << 10)).collect()
+        };
+        // A size gets a chunk once its frames would fill a quarter of it; until the page is there, blocks are
+        // outside of the pool.
+        let blocks = fill(50);
+        assert!(pool.bytes().allocated <= 1 << 20, "{:?}", pool.bytes());
+        let outside = pool.standalone_bytes();
+        assert!(outside > 2 << 20, "{outside}");
+        assert!(work(&pool), "the page is requested");
+        let cached = fill(25);
+        assert_eq!(pool.standalone_bytes(), outside);
+        // The request for the next page is not answered in time.
+        let more = fill(20);
+        assert!(pool.standalone_bytes() > outside);
+        let requested = || pool.shared().lock().page_requested;
+        assert!(requested().is_some());
+        pool.shared().lock().page_requested = Instant::now().checked_sub(PAGE_WAIT_MAX);
+        let outside = pool.standalone_bytes();
+        let waited = fill(25);
+        assert_eq!(pool.standalone_bytes(), outside);
+        drop((blocks, cached, more, waited));
+        assert_eq!(pool.standalone_bytes(), 0);
     }
 
     #[test]

@@ -139,7 +139,9 @@ impl State {
                     return Ok(None);
                 }
                 let pages = self.take_pages(memory, chunk_bytes)?;
-                self.wants_page = self.has_room_ahead(chunk_bytes);
+                if self.has_room_ahead(chunk_bytes) {
+                    self.want_page();
+                }
                 self.largest_chunk_bytes = self.largest_chunk_bytes.max(chunk_bytes);
                 let number = self.add_chunk(Chunk::new(pages, frame_bytes, class, false));
                 self.set_open(number);

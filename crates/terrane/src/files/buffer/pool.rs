@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
-use super::chunk::{CLASSES, Chunk, lead_of};
+use super::chunk::{CLASSES, Chunk};
 use super::epoch;
-use super::frame::{self, BlockMut};
-use super::header::{self, FramePtr, HEADER_BYTES, STANDALONE, place_of, size_of_frame};
+use super::frame;
+use super::header::{self, FramePtr, STANDALONE, place_of, size_of_frame};
 use super::in_flight::InFlight;
 use super::locked::Locked;
-use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
-use super::steps::{Backoff, Missing, Shrinking};
+use super::memory::{HUGE_PAGE_BYTES, Memory};
+use super::steps::{Backoff, Shrinking};
 use super::word::{Slot, Word};
 use crate::base::fork::Owner;
 
@@ -20,7 +21,7 @@ pub(crate) const BLOCK_LEN_MAX: usize = u32::MAX as usize - 4096;
 
 /// Blocks in memory, at most `capacity` bytes.
 #[derive(Debug)]
-pub(crate) struct BufferPool(Arc<Shared>);
+pub(crate) struct BufferPool(pub(super) Arc<Shared>);
 
 /// The state that frames and slots share.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ pub(super) struct Shared {
     owner: Owner,
     state: Mutex<State>,
     /// The bytes of blocks outside the pool.
-    standalone: AtomicUsize,
+    pub(super) standalone: AtomicUsize,
     /// True if another thread should populate a page.
     pub(super) wants_page: AtomicBool,
     pub(super) in_flight: InFlight,
@@ -80,6 +81,8 @@ pub(super) struct State {
     pub(super) ahead: Option<Memory>,
     /// A chunk was added, so the next one should be populated.
     pub(super) wants_page: bool,
+    /// When another thread was asked for a page that is not ready yet.
+    pub(super) page_requested: Option<Instant>,
     /// The number of frames, used or not.
     pub(super) places: usize,
     /// The bytes of frames that are referenced.
@@ -127,6 +130,7 @@ impl BufferPool {
             single_bytes: [0; CLASSES],
             ahead: None,
             wants_page: false,
+            page_requested: None,
             places: 0,
             live_bytes: 0,
             cached_bytes: 0,
@@ -153,60 +157,6 @@ impl BufferPool {
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.0
-    }
-
-    /// Allocates a block of `len` bytes with arbitrary contents. Evicts other blocks to make room.
-    pub(crate) fn allocate(&self, len: usize) -> BlockMut {
-        debug_assert!(!epoch::is_pinned(), "a pinned reader must not wait");
-        let len = len.min(BLOCK_LEN_MAX);
-        let bytes = HEADER_BYTES + len;
-        let bytes = bytes + lead_of(bytes + FRAME_ALIGN);
-        let mut backoff = Backoff::default();
-        let mut memory = None;
-        loop {
-            let mut state = self.0.lock();
-            match state.acquire(bytes, !backoff.is_long(), &mut memory) {
-                Ok(place) => {
-                    let frame = state.create(place, &self.0);
-                    if std::mem::take(&mut state.wants_page) {
-                        self.0.wants_page.store(true, Ordering::Relaxed);
-                    }
-                    drop(state);
-                    // SAFETY: the frame was just created, with one reference.
-                    return unsafe { BlockMut::new(frame, len) };
-                }
-                // Done without the lock, because other threads would otherwise wait while the
-                // system clears the pages.
-                Err(Missing::Pages(bytes)) => {
-                    drop(state);
-                    memory = Some(Memory::populated(bytes));
-                }
-                Err(Missing::Readers) => {
-                    let is_stuck = state.is_stuck;
-                    drop(state);
-                    if is_stuck {
-                        return self.standalone(len);
-                    }
-                    // All free frames are still in use by readers.
-                    backoff.wait();
-                }
-            }
-        }
-    }
-
-    /// Allocates a block outside of the pool, for a reader that reads each block once.
-    pub(crate) fn standalone(&self, len: usize) -> BlockMut {
-        let len = len.min(BLOCK_LEN_MAX);
-        let capacity = len.next_multiple_of(FRAME_ALIGN);
-        let memory = Memory::standalone(HEADER_BYTES + capacity);
-        // Relaxed: no other memory access depends on the sum.
-        self.0.standalone.fetch_add(memory.bytes(), Ordering::Relaxed);
-        let (start, capacity) = (memory.into_raw(), capacity as u32);
-        // SAFETY: the memory is new, zeroed, aligned and large enough.
-        let frame =
-            unsafe { header::create(start.cast(), capacity, (STANDALONE, 0), owner(&self.0)) };
-        // SAFETY: the frame was just created, with one reference.
-        unsafe { BlockMut::new(frame, len) }
     }
 
     /// Returns the bytes of blocks outside of the pool.

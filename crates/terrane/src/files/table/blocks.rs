@@ -124,7 +124,7 @@ impl Table {
         if !buffer.has_room(len) {
             return self.standalone_block(bytes, packing, offset);
         }
-        let mut block = environment.allocate(len);
+        let mut block = environment.allocate_at_once(len);
         packing::unpack(bytes, packing, &mut block, path, offset, what)?;
         Ok(opened.slots.fill(data_slot(number), block.freeze(), Priority::Data))
     }
@@ -260,7 +260,11 @@ impl TableFile {
         let environment = &*self.environment;
         environment.counters.add_cache_miss(kind, self.level());
         self.check_place(offset, len)?;
-        let mut stored = environment.allocate(len);
+        // Indexes and filters are worth a wait.
+        let mut stored = match kind {
+            BlockKind::Data => environment.allocate_at_once(len),
+            _ => environment.allocate(len),
+        };
         self.read_into(reader, offset, &mut stored)?;
         environment.counters.add(Counter::TableBytesRead, len as u64);
         let what = kind.name();
@@ -274,7 +278,7 @@ impl TableFile {
             return Err(self.corrupt(offset, what, "it must not be compressed"));
         }
         let len = packing::unpacked_len(bytes, packing, &self.path, offset, what)?;
-        let mut block = environment.allocate(len);
+        let mut block = environment.allocate_at_once(len);
         packing::unpack(bytes, packing, &mut block, &self.path, offset, what)?;
         Ok(block.freeze())
     }

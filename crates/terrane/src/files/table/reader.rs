@@ -62,7 +62,20 @@ pub(crate) struct TableEnvironment {
 impl TableEnvironment {
     /// Allocates a block of `len` bytes with arbitrary contents.
     pub(crate) fn allocate(&self, len: usize) -> BlockMut {
-        let block = self.buffer.allocate(len);
+        self.with_page_ahead(self.buffer.allocate(len))
+    }
+
+    /// Allocates a block that need not be cached; see [`BufferPool::allocate_at_once`].
+    pub(crate) fn allocate_at_once(&self, len: usize) -> BlockMut {
+        let block = match self.io_threads.may_start() {
+            true => self.buffer.allocate_at_once(len),
+            false => self.buffer.allocate(len),
+        };
+        self.with_page_ahead(block)
+    }
+
+    #[inline]
+    fn with_page_ahead(&self, block: BlockMut) -> BlockMut {
         if let Some(work) = self.buffer.work_ahead() {
             self.io_threads.run(work);
         }

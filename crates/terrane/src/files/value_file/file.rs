@@ -112,7 +112,7 @@ impl ValueFile {
             return Ok(Value::of_block(block, part));
         }
         self.check_bounds(pointer)?;
-        let mut block = self.environment.allocate(part.end);
+        let mut block = self.environment.allocate_at_once(part.end);
         self.fill(pointer, block.get_mut(part.clone()).unwrap_or_default())?;
         if let Some(tag) = block.get_mut(..TAG_BYTES) {
             tag.copy_from_slice(&tag_of(pointer));
