@@ -112,6 +112,8 @@ fn every_read_finds_a_value_that_the_memtable_did_not_copy() {
         assert!(db.get([2]).unwrap().is_none());
     };
     check(&db);
+    let explained = keyspace.explain([7]).unwrap().to_string();
+    assert!(explained.contains("70007") || explained.contains("70,007"), "{explained}");
     let put_again = |transaction: &mut terrane::Transaction| {
         assert!(transaction.get([7])?.unwrap() == long(7));
         transaction.put([7], long(7));
@@ -231,6 +233,30 @@ fn values_of_a_segment_with_much_else_move_to_a_value_file() {
     assert_eq!(entries(options.open(DIR).unwrap().iter().unwrap()), expected(0..100, 1));
 }
 
+/// The flush gives the segment its name and takes it back, because no table refers to it.
+#[test]
+fn a_segment_whose_first_values_are_dead_is_used_by_the_next_flush() {
+    let (options, storage) = in_memory();
+    let options = options.log_segment_bytes(1 << 20);
+    let db = options.clone().design(design("separate(1KiB)")).open(DIR).unwrap();
+    let reader = {
+        fill(&db, 0..10, 1);
+        let reader = db.iter().unwrap();
+        db.delete_range(..).unwrap();
+        reader
+    };
+    db.flush().unwrap();
+    assert_eq!(files(&storage, ".val"), [""; 0]);
+    for round in 2..5 {
+        fill(&db, 0..10, round);
+        db.flush().unwrap();
+        assert_eq!(entries(db.iter().unwrap()), expected(0..10, round));
+    }
+    assert_eq!(entries(reader), expected(0..10, 1));
+    drop(db);
+    assert_eq!(entries(options.open(DIR).unwrap().iter().unwrap()), expected(0..10, 4));
+}
+
 #[test]
 fn a_new_design_moves_values_into_tables() {
     let (options, storage) = in_memory();
@@ -258,6 +284,75 @@ fn unlogged_values_are_copied() {
     assert_eq!(entries(db.iter().unwrap()), expected(0..6, 1));
     db.flush().unwrap();
     assert_eq!(entries(db.iter().unwrap()), expected(0..6, 1));
+}
+
+/// Each value begins a segment here. Seven of eight values were once copied, without being counted.
+#[test]
+fn values_of_many_threads_take_no_memory_and_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut large = design("separate(1KiB)");
+    large.buffer_bytes = 64 << 20;
+    let options = Options::new().memory_budget(64 << 20).log_segment_bytes(1 << 20);
+    let db = options.clone().design(large).open(dir.path()).unwrap();
+    let long = |number: u8| vec![number; (1 << 20) + usize::from(number)];
+    db.put([255], long(255)).unwrap();
+    let before = db.stats().memory.memtable_bytes;
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let db = &db;
+            scope.spawn(move || {
+                for number in (thread..32).step_by(8) {
+                    db.put([number], long(number)).unwrap();
+                    assert!(db.get([number]).unwrap().unwrap() == long(number));
+                    let last = db.iter().unwrap().next_back().unwrap().unwrap();
+                    assert!(last.1 == long(255));
+                }
+            });
+        }
+    });
+    let bytes = db.stats().memory.memtable_bytes - before;
+    assert!(bytes < 1 << 20, "{bytes}");
+    drop(db);
+    let db = options.open(dir.path()).unwrap();
+    (0..32).for_each(|number| assert!(db.get([number]).unwrap().unwrap() == long(number)));
+}
+
+/// A database opens each segment once, however many keyspaces have values in it.
+#[cfg(target_os = "linux")]
+#[test]
+fn keyspaces_share_the_descriptors_of_segments() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::new().background(Background::Inline);
+    let db = options.open(dir.path()).unwrap();
+    for number in 0..30 {
+        let options = KeyspaceOptions::new().design(design("separate(1KiB)"));
+        let keyspace = db.keyspace(&format!("keyspace {number}"), options).unwrap();
+        keyspace.put("first", vec![number; 3000]).unwrap();
+        keyspace.put("second", vec![number; 4000]).unwrap();
+        assert!(keyspace.get("second").unwrap().unwrap() == vec![number; 4000]);
+    }
+    let is_log = |path: &std::path::PathBuf| {
+        path.starts_with(dir.path()) && path.extension().is_some_and(|ending| ending == "log")
+    };
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    let open = open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let open = open.filter(is_log).count();
+    assert!((2..=4).contains(&open), "{open}: the log and readers of its segments");
+}
+
+/// A memtable that overwrites in place reclaims the space of overwritten values, so it has them.
+#[test]
+fn memtables_that_overwrite_in_place_copy() {
+    let (options, _) = in_memory();
+    let mut large = design("separate(1KiB)");
+    large.memtable = "flodb(update=in-place)".parse().unwrap();
+    large.buffer_bytes = 1 << 20;
+    let db = options.design(large).open(DIR).unwrap();
+    for round in 0..100 {
+        db.put("key", vec![round; 64 << 10]).unwrap();
+    }
+    assert!(db.get("key").unwrap().unwrap() == vec![99; 64 << 10]);
+    assert!(db.stats().flushes < 3, "{}", db.stats().flushes);
 }
 
 /// Without a descriptor for the segment, memtables copy.

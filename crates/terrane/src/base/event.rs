@@ -50,7 +50,7 @@ pub enum Event {
         reason: FlushReason,
         /// Entries of the memtable.
         entries: u64,
-        /// Bytes of data and metadata in the memtable.
+        /// Bytes of data and metadata in the memtable, and of the values in the log to which it refers.
         bytes: u64,
     },
     /// A flush ended.

@@ -219,7 +219,7 @@ impl Tree {
         let Design { memtable, buffer_bytes, .. } = **self.design.load();
         let most = BARELY_WRITTEN_BYTES.min(memory.bytes_max(buffer_bytes) / 4);
         let follows = matches!(memtable, MemtableKind::Auto | MemtableKind::FloDb(_));
-        !follows && (self.state().active.memtable.filled_bytes() as u64) < most
+        !follows && self.state().active.filled_bytes() < most
     }
 
     /// Returns the size of all memtables, including the prepared one, in bytes.

@@ -51,7 +51,7 @@ use crate::options::WritePath;
 use delays::Delays;
 use in_window::WindowOutcome;
 use insert::{InsertGroup, note_put, note_value};
-use pointers::{Pointers, memory_bytes};
+use pointers::Pointers;
 use queue::WriteQueue;
 use target::{WriteTarget, batch_operations};
 
@@ -121,7 +121,7 @@ impl Writer {
         catalog: &Arc<Catalog>,
         jobs: &Arc<Jobs>,
     ) -> Self {
-        let pointers = Pointers { context: Arc::clone(context), catalog: Arc::clone(catalog) };
+        let pointers = Pointers::new(context, catalog);
         Self {
             pointers,
             context: Arc::clone(context),
@@ -168,7 +168,7 @@ impl Writer {
             return if durability == Durability::Sync { self.pipeline.sync_log() } else { Ok(()) };
         }
         let mut target = WriteTarget::new(write);
-        let memory_bytes = memory_bytes(&target, user_bytes, durability);
+        let memory_bytes = self.pointers.memory_bytes(&target, user_bytes, durability);
         let size = WriteSize { operations, user_bytes, memory_bytes };
         self.pointers.provide_names(&target, user_bytes);
         let _large = self.context.memtables.begin_large_write(memory_bytes);

@@ -67,7 +67,7 @@ pub(crate) use requests::{
     EndedSegment, HeaderSync, PagePrefault, SegmentCleaning, SegmentCreation, SegmentRequests,
 };
 pub(crate) use retained_segments::{LogPart, LogRetention};
-pub(crate) use segment_directory::SegmentDirectory;
+pub(crate) use segment_directory::{SegmentDirectory, SegmentPlace};
 pub(crate) use segment_reader::{Next, SegmentReader};
 pub(crate) use slice::{LogSlice, PreparedRecord, RecordOps};
 pub(crate) use sync::LogSync;

@@ -37,7 +37,7 @@ use crate::engine::tree::Tree;
 const PASSES_MAX: u32 = 2;
 
 /// A memtable of fewer bytes shares the syncs of its flush with those of other trees.
-const SMALL_BYTES: usize = 256 << 10;
+const SMALL_BYTES: u64 = 256 << 10;
 
 /// The maximum number of trees that are flushed together. Each keeps a file open until it is synced.
 const GROUP_MAX: usize = 64;
@@ -181,5 +181,5 @@ impl Flusher {
 /// Returns true if the next memtable to flush is so small that its syncs take most of the time.
 fn is_small(tree: &Tree) -> bool {
     let oldest = tree.state().immutables.last().cloned();
-    oldest.is_some_and(|oldest| oldest.memtable.memory().used_bytes() < SMALL_BYTES)
+    oldest.is_some_and(|oldest| oldest.filled_bytes() < SMALL_BYTES)
 }

@@ -11,6 +11,7 @@ use crate::engine::tree::{Tree, TreeState};
 use crate::engine::version::OpenRun;
 use crate::files::table::{FoundVersion, filter_hash};
 use crate::files::value::Value;
+use crate::files::value_pointer::ValuePointer;
 
 /// The answer of a memtable or a run, and the version that it found.
 type Answer = (LookupAnswer, Option<FoundVersion>);
@@ -93,7 +94,12 @@ fn newest(found: Option<FoundVersion>, deleted: SeqNo, without: LookupAnswer) ->
                 EntryKind::Operand => "merge",
                 EntryKind::Value | EntryKind::Separated | EntryKind::Expiring => "put",
             };
-            let value_bytes = found.value.len() as u64;
+            let value_bytes = match found.kind {
+                EntryKind::Separated => {
+                    ValuePointer::decode(&found.value).map_or(0, |pointer| pointer.len.into())
+                }
+                _ => found.value.len() as u64,
+            };
             (LookupAnswer::Version { sequence_number: found.seq, kind, value_bytes }, Some(found))
         }
     }

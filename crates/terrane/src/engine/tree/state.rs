@@ -92,7 +92,9 @@ impl ActiveMemtable {
     /// Returns the length from which values are inserted as pointers into the log, if any are.
     #[inline]
     pub(crate) fn pointed_from(&self) -> Option<u64> {
-        self.logged_values.as_deref().map(|refs| refs.lengths().pointed_from)
+        let refs = self.logged_values.as_deref()?;
+        // A memtable that overwrites in place would not see that the values of pointers are overwritten.
+        self.memtable.front_level().is_none().then_some(refs.lengths().pointed_from)
     }
 
     /// Returns the list in which to note a value of `len` bytes, if any.
@@ -212,6 +214,16 @@ impl ImmutableMemtable {
             has_unlogged_range: Arc::clone(&active.has_unlogged_range),
             reason,
         }
+    }
+
+    /// Returns the size of the entries, including the values in the log to which they point.
+    pub(crate) fn filled_bytes(&self) -> u64 {
+        self.memtable.filled_bytes() as u64 + self.pointed_bytes()
+    }
+
+    /// Returns the length of the values in the log to which entries point.
+    pub(crate) fn pointed_bytes(&self) -> u64 {
+        self.logged_values.as_deref().map_or(0, LoggedValueRefs::pointed_bytes)
     }
 
     /// Returns the names, as value files, of the log segments to which entries point.

@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::files::buffer::{Priority, Slots, pin};
-use crate::files::storage::Access;
-use crate::files::table::{OpenFiles, TableEnvironment, TableReader};
+use crate::files::storage::RandomReader;
+use crate::files::table::{TableEnvironment, TableReader};
 use crate::files::value::Value;
 use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
@@ -23,17 +23,29 @@ const SLOT_BYTES: u64 = 4 << 10;
 /// The length of the tag before a value in memory.
 const TAG_BYTES: usize = 16;
 
+/// The same for a log segment, which has only large values, and of which each tree has its own slots.
+const SEGMENT_SLOT_BYTES: u64 = 64 << 10;
+
+/// How a file is read.
+enum FileReader {
+    /// It is opened when it is read, and may be closed again.
+    Closable(TableReader),
+    /// It stays open, because its name may be gone.
+    Open(Arc<dyn RandomReader>),
+}
+
 /// A value file of a version. The file is opened on first use, and removed when the last user drops
 /// an obsolete one.
 pub(crate) struct ValueFile {
     name: ValueFileName,
     path: PathBuf,
     size_bytes: u64,
-    reader: TableReader,
+    reader: FileReader,
     /// The values in memory, created when the first one is read.
     slots: OnceLock<Slots>,
+    /// The length of the parts that have one slot each.
+    slot_bytes: u64,
     environment: Arc<TableEnvironment>,
-    access: Access,
     is_obsolete: AtomicBool,
 }
 
@@ -45,37 +57,40 @@ impl ValueFile {
         dir: &Path,
         environment: &Arc<TableEnvironment>,
     ) -> Arc<Self> {
-        let reader = TableReader::new(&environment.open_files);
+        let reader = FileReader::Closable(TableReader::new(&environment.open_files));
         let path = dir.join(name.file_name());
-        Self::with_reader((name, path, size_bytes), (reader, environment.access), environment)
+        Self::with_reader((name, path, size_bytes), reader, environment)
     }
 
-    /// Creates a value file at `path`, which stays open once it was opened. It may still be written
-    /// through the page cache.
-    pub(super) fn kept_open(
+    /// Creates a value file of a log segment, which is open already.
+    pub(crate) fn of_segment(
         name: ValueFileName,
         size_bytes: u64,
         path: &Path,
+        reader: Arc<dyn RandomReader>,
         environment: &Arc<TableEnvironment>,
     ) -> Arc<Self> {
-        let reader = TableReader::new(&OpenFiles::new(None));
         let path = path.to_owned();
-        Self::with_reader((name, path, size_bytes), (reader, Access::Buffered), environment)
+        Self::with_reader((name, path, size_bytes), FileReader::Open(reader), environment)
     }
 
     fn with_reader(
         (name, path, size_bytes): (ValueFileName, PathBuf, u64),
-        (reader, access): (TableReader, Access),
+        reader: FileReader,
         environment: &Arc<TableEnvironment>,
     ) -> Arc<Self> {
+        let slot_bytes = match reader {
+            FileReader::Closable(_) => SLOT_BYTES,
+            FileReader::Open(_) => SEGMENT_SLOT_BYTES,
+        };
         Arc::new(Self {
             name,
             path,
             size_bytes,
             reader,
             slots: OnceLock::new(),
+            slot_bytes,
             environment: Arc::clone(environment),
-            access,
             is_obsolete: AtomicBool::new(false),
         })
     }
@@ -100,9 +115,9 @@ impl ValueFile {
         if pointer.len > CACHED_BYTES_MAX {
             return self.read_once(pointer);
         }
-        let count = self.size_bytes.div_ceil(SLOT_BYTES) as usize;
+        let count = self.size_bytes.div_ceil(self.slot_bytes) as usize;
         let slots = self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
-        let slot = (pointer.offset / SLOT_BYTES) as usize;
+        let slot = (pointer.offset / self.slot_bytes) as usize;
         let part = TAG_BYTES..TAG_BYTES + pointer.len as usize;
         // A damaged pointer may have the right tag with another length.
         if let Some(block) = slots.get(slot, &pin())
@@ -158,8 +173,12 @@ impl ValueFile {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let open = || self.environment.storage.open(&self.path, self.access);
-        let read = self.reader.with(open, |file| file.read_at(offset, buffer));
+        let TableEnvironment { storage, access, .. } = &*self.environment;
+        let open = || storage.open(&self.path, *access);
+        let read = match &self.reader {
+            FileReader::Closable(reader) => reader.with(open, |file| file.read_at(offset, buffer)),
+            FileReader::Open(reader) => Ok(reader.read_at(offset, buffer)),
+        };
         let read = read.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 Error::corruption(&self.path, None, "value file", "the file is missing")

@@ -81,11 +81,11 @@ impl ValueFiles {
             Error::corruption(&self.dir, None, "value pointer", detail)
         };
         let pointer = ValuePointer::decode(pointer).map_err(|error| bad(&error.to_string()))?;
-        if let Some(file) = self.files.get(&pointer.file) {
-            return read(file, &pointer);
+        // A segment that is still written is read as a segment, through the page cache.
+        if let Some(segment) = self.logged.find(pointer.file) {
+            return read(&segment, &pointer);
         }
         let missing = || bad(&format!("value file {} is not part of the tree", pointer.file));
-        let file = self.logged.find(pointer.file).ok_or_else(missing)?;
-        read(&file, &pointer)
+        read(self.files.get(&pointer.file).ok_or_else(missing)?, &pointer)
     }
 }

@@ -8,25 +8,39 @@
 //!    reuse its file. The log may remove its name, so the file stays open.
 //! 2. An entry that points into a segment is inserted after the segment is added to the
 //!    [`LoggedFiles`] of its tree, and the memtable keeps the [`LoggedFile`] as long as it exists.
+//! 3. A flush gives a segment its name at most once, because a removal of an earlier link may be pending.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
 
 use super::ValueFile;
-use crate::base::error::{Error, Result};
-use crate::files::table::TableEnvironment;
 use crate::files::value_pointer::ValueFileName;
 
 /// A log segment that memtables of one tree refer to.
 #[derive(Debug)]
 pub(crate) struct LoggedFile {
     name: ValueFileName,
+    /// Whether a flush has given the segment the name.
+    is_named: AtomicBool,
     log_path: Arc<Path>,
     file: Arc<ValueFile>,
 }
 
 impl LoggedFile {
+    /// A segment at `log_path`, which a flush `is_named` or may name.
+    pub(crate) fn new(
+        name: ValueFileName,
+        is_named: bool,
+        log_path: &Arc<Path>,
+        file: Arc<ValueFile>,
+    ) -> Arc<Self> {
+        let log_path = Arc::clone(log_path);
+        Arc::new(Self { name, is_named: AtomicBool::new(is_named), log_path, file })
+    }
+
     /// Its name as a value file.
     pub(crate) fn name(&self) -> ValueFileName {
         self.name
@@ -36,93 +50,92 @@ impl LoggedFile {
     pub(crate) fn log_path(&self) -> &Path {
         &self.log_path
     }
-
-    fn is_at(&self, log_path: &Path) -> bool {
-        *self.log_path == *log_path
-    }
 }
 
 /// The log segments that memtables of one tree refer to.
 #[derive(Debug, Default)]
 pub(crate) struct LoggedFiles {
-    files: Mutex<Vec<Weak<LoggedFile>>>,
-    /// A name that no file has yet.
-    spare: Mutex<Option<ValueFileName>>,
-    /// True once a segment was added.
-    has_any: AtomicBool,
+    files: ArcSwap<Vec<Weak<LoggedFile>>>,
+    /// Held while a segment is added.
+    adding: Mutex<()>,
 }
 
 impl LoggedFiles {
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<LoggedFile>>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns true if an entry of a memtable may point into a segment.
-    #[inline]
     pub(crate) fn may_be_used(&self) -> bool {
-        // Acquire: whoever sees an entry sees that its segment was added before (2).
-        self.has_any.load(Ordering::Acquire)
+        // Whoever sees an entry also sees its segment here (2).
+        self.files.load().iter().any(|file| file.strong_count() > 0)
     }
 
-    /// Provides the name of the next segment, unless there is one.
-    pub(crate) fn provide_name(&self, next: impl FnOnce() -> ValueFileName) {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.is_none() {
-            *spare = Some(next());
-        }
+    fn find_by(&self, is_it: impl Fn(&LoggedFile) -> bool) -> Option<Arc<LoggedFile>> {
+        self.files.load().iter().filter_map(Weak::upgrade).find(|file| is_it(file))
     }
 
-    /// Returns the segment at `log_path`, and adds it if it is not there: with the name `known`, or the
-    /// one that was provided. Returns `None` if there is no name, or the file cannot be opened.
+    /// Returns the segment at `log_path`. If there is none yet, adds the one that `open` returns.
     pub(crate) fn get_or_add(
         &self,
-        log_path: &Arc<Path>,
-        known: Option<ValueFileName>,
-        environment: &Arc<TableEnvironment>,
+        log_path: &Path,
+        open: impl FnOnce() -> Option<Arc<LoggedFile>>,
     ) -> Option<Arc<LoggedFile>> {
-        let mut files = self.lock();
-        if let Some(file) = files.iter().filter_map(Weak::upgrade).find(|one| one.is_at(log_path)) {
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = self.find_by(|file| file.log_path() == log_path) {
             return Some(file);
         }
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = known.or(*spare)?;
-        let file = ValueFile::of_segment(name, log_path, environment).ok()?;
-        if known.is_none() {
-            *spare = None;
-        }
-        let logged = Arc::new(LoggedFile { name, log_path: Arc::clone(log_path), file });
+        let added = open()?;
+        let mut files: Vec<_> = (**self.files.load()).clone();
         files.retain(|file| file.strong_count() > 0);
-        files.push(Arc::downgrade(&logged));
-        self.has_any.store(true, Ordering::Release);
-        Some(logged)
+        files.push(Arc::downgrade(&added));
+        self.files.store(Arc::new(files));
+        Some(added)
     }
 
-    /// Returns the name of the segment at `log_path`, if memtables refer to it.
-    pub(crate) fn name_of(&self, log_path: &Path) -> Option<ValueFileName> {
-        let files = self.lock();
-        let mut files = files.iter().filter_map(Weak::upgrade);
-        files.find(|file| file.is_at(log_path)).map(|file| file.name)
+    /// Returns the name of the segment at `log_path`, if memtables refer to it, for a flush that gives the
+    /// segment this name. Returns it once (3).
+    pub(crate) fn take_name(&self, log_path: &Path) -> Option<ValueFileName> {
+        let file = self.find_by(|file| file.log_path() == log_path)?;
+        // Relaxed: a tree has one flush at a time.
+        (!file.is_named.swap(true, Ordering::Relaxed)).then_some(file.name)
     }
 
     /// Returns the segment with the number of a value file.
     pub(super) fn find(&self, number: u64) -> Option<Arc<ValueFile>> {
-        let files = self.lock();
-        let mut files = files.iter().filter_map(Weak::upgrade);
-        files.find(|file| file.name.number == number).map(|file| Arc::clone(&file.file))
+        let file = self.find_by(|file| file.name.number == number)?;
+        Some(Arc::clone(&file.file))
     }
 }
 
-impl ValueFile {
-    /// Opens a log segment that memtables refer to.
-    fn of_segment(
-        name: ValueFileName,
-        log_path: &Path,
-        environment: &Arc<TableEnvironment>,
-    ) -> Result<Arc<Self>> {
-        let len = environment.storage.len(log_path);
-        let len = len.map_err(|error| Error::io("check", log_path, error))?;
-        let file = Self::kept_open(name, len, log_path, environment);
-        file.open()?;
-        Ok(file)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::buffer::BufferPool;
+    use crate::files::storage::{Access, MemoryStorage, Storage};
+    use crate::files::table::TableEnvironment;
+
+    #[test]
+    fn segments_are_listed_while_memtables_have_them_and_named_once() {
+        let storage = Arc::new(MemoryStorage::new(1));
+        let path: Arc<Path> = Path::new("1.log").into();
+        storage.create_segment(&path, 4096).unwrap();
+        let reader = storage.open(&path, Access::Buffered).unwrap();
+        let environment = TableEnvironment::alone(storage, Access::Buffered, BufferPool::new(0));
+        let environment = Arc::new(environment);
+        let open = |number: u64| {
+            let name = ValueFileName { number, writer: 7 };
+            let reader = Arc::clone(&reader);
+            let file = ValueFile::of_segment(name, 4096, &path, reader, &environment);
+            Some(LoggedFile::new(name, false, &path, file))
+        };
+        let files = LoggedFiles::default();
+        assert!(!files.may_be_used() && files.take_name(&path).is_none());
+        let first = files.get_or_add(&path, || open(3)).unwrap();
+        let again = files.get_or_add(&path, || open(4)).unwrap();
+        assert_eq!((first.name().number, again.name().number), (3, 3));
+        assert!(files.may_be_used() && files.find(3).is_some() && files.find(4).is_none());
+        assert_eq!(files.take_name(&path).map(|name| name.number), Some(3));
+        assert_eq!(files.take_name(&path), None, "an earlier link may not be removed yet");
+        drop((first, again));
+        assert!(!files.may_be_used() && files.find(3).is_none());
+        let other = files.get_or_add(&path, || open(5)).unwrap();
+        assert_eq!((other.name().number, other.log_path()), (5, &*path));
     }
 }

@@ -3,11 +3,13 @@
 //! A memtable may refer to large values in the log instead of copying them. The writer that inserts
 //! such a value has released the lock of the log, and needs the file that contains its record.
 
+use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::format::HEADER_BYTES;
 use crate::base::types::Lsn;
+use crate::files::storage::{Access, RandomReader, Storage};
 
 /// The segments that this opening has begun and not freed, oldest first.
 #[derive(Debug, Default)]
@@ -25,9 +27,20 @@ pub(crate) struct SegmentPlace {
     pub(crate) path: Arc<Path>,
     /// The position of the first record.
     base: Lsn,
+    /// The file, opened once for all trees that have values in it.
+    reader: Arc<OnceLock<Arc<dyn RandomReader>>>,
 }
 
 impl SegmentPlace {
+    /// Returns the file, for reading while it is written.
+    pub(crate) fn open(&self, storage: &dyn Storage) -> io::Result<Arc<dyn RandomReader>> {
+        if let Some(reader) = self.reader.get() {
+            return Ok(Arc::clone(reader));
+        }
+        let opened = storage.open(&self.path, Access::Buffered)?;
+        Ok(Arc::clone(self.reader.get_or_init(|| opened)))
+    }
+
     /// Returns the offset in the file of a position in the log.
     pub(crate) fn offset_of(&self, at: Lsn) -> u64 {
         HEADER_BYTES + at.0.saturating_sub(self.base.0)
@@ -41,7 +54,7 @@ impl SegmentDirectory {
 
     /// Adds a segment, in which the previous one ends.
     pub(super) fn begin(&self, path: &Path, base: Lsn) {
-        let segment = SegmentPlace { path: path.into(), base };
+        let segment = SegmentPlace { path: path.into(), base, reader: Arc::default() };
         self.lock().push(Listed { segment, is_kept: false });
     }
 

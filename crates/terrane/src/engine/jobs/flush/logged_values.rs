@@ -247,7 +247,7 @@ impl LoggedValueFinder<'_> {
             None => {
                 // Entries of the memtable may refer to the segment by this name.
                 let version = &tree.state().version;
-                let (name, path) = match version.values().logged().name_of(&scanned.file.path) {
+                let (name, path) = match version.values().logged().take_name(&scanned.file.path) {
                     Some(name) => (name, self.context.dir.join(name.file_name())),
                     None => self.catalog.next_value_file(),
                 };

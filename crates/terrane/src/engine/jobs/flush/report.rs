@@ -50,7 +50,7 @@ impl<'a> FlushReport<'a> {
                 keyspace: keyspace.to_string(),
                 reason: immutable.reason,
                 entries: immutable.memtable.len() as u64,
-                bytes: immutable.memtable.memory().used_bytes() as u64,
+                bytes: immutable.memtable.memory().used_bytes() as u64 + immutable.pointed_bytes(),
             })
         });
         Self { context, keyspace, start: Instant::now(), begun }

@@ -62,6 +62,9 @@ impl Flusher {
         let Self { context, pipeline, catalog, .. } = self;
         let finder = LoggedValueFinder { context, pipeline, catalog };
         let FoundValues { logged, mut segments, moved } = finder.find(tree, immutable, paths)?;
+        if !moved.is_empty() {
+            self.context.check_room(immutable.pointed_bytes())?;
+        }
         let design = tree.design();
         // The number of flush threads bounds the flushes, except those of ingests.
         let mut memory = context.flush_memory.begin_at_once();
@@ -99,7 +102,9 @@ impl Flusher {
         paths.extend_from_slice(output.paths());
         let tables = tables?;
         let unused = segments.keep_used(&tables);
-        self.catalog.remove_files(unused.iter().map(|name| self.context.dir.join(name)).collect());
+        let unused: Vec<_> = unused.iter().map(|name| self.context.dir.join(name)).collect();
+        paths.retain(|path| !unused.contains(path));
+        self.catalog.remove_files(unused);
         let (value_files, damaged) = (output.take_value_files(), output.take_damaged());
         counters.add(Counter::FlushBytesWritten, written_bytes(&tables, &value_files));
         self.io.count_refused(&tables);
