@@ -3,7 +3,7 @@
 //! The system clears a huge page in 0.1 ms, but may take 20 ms once files fill the memory. A pool that grows
 //! would make its readers wait for that, so another thread populates the next page when the last one was
 //! used. The page counts as allocated, and is released if the pool needs the room for something else. A reader
-//! that needs a page before it is ready reads its block into memory outside of the pool.
+//! that needs a page for a large block before it is ready reads the block into memory outside of the pool.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -170,6 +170,16 @@ mod tests {
         assert_eq!(pool.standalone_bytes(), outside);
         drop((blocks, cached, more, waited));
         assert_eq!(pool.standalone_bytes(), 0);
+    }
+
+    /// One pass over small blocks caches them all, however late the pages come.
+    #[test]
+    fn small_blocks_are_cached_although_no_page_is_ready() {
+        let pool = BufferPool::new(72 << 20);
+        let blocks: Vec<_> = (0..2000).map(|_| pool.allocate_at_once(4 << 10)).collect();
+        assert_eq!(pool.standalone_bytes(), 0);
+        assert!(pool.bytes().pinned > 7 << 20, "{:?}", pool.bytes());
+        drop(blocks);
     }
 
     #[test]

@@ -10,16 +10,20 @@ use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory};
 use super::pool::{BLOCK_LEN_MAX, BufferPool, owner};
 use super::steps::{Backoff, Missing};
 
+/// From this length on, blocks use up pages faster than a thread populates them. The wait for a page is
+/// shared by hundreds of smaller blocks, all of which would otherwise be read again.
+const LARGE_BLOCK_BYTES: usize = 16 << 10;
+
 impl BufferPool {
     /// Allocates a block of `len` bytes with arbitrary contents. Evicts other blocks to make room.
     pub(crate) fn allocate(&self, len: usize) -> BlockMut {
         self.allocate_or_wait(len, false)
     }
 
-    /// Does the same, but while another thread populates a page ([`BufferPool::work_ahead`]), the block is
-    /// outside of the pool, so that it is not cached.
+    /// Does the same, but while another thread populates a page ([`BufferPool::work_ahead`]), a large block
+    /// is outside of the pool, so that it is not cached.
     pub(crate) fn allocate_at_once(&self, len: usize) -> BlockMut {
-        self.allocate_or_wait(len, true)
+        self.allocate_or_wait(len, len >= LARGE_BLOCK_BYTES)
     }
 
     fn allocate_or_wait(&self, len: usize, may_be_outside: bool) -> BlockMut {
