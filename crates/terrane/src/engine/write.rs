@@ -44,7 +44,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
-use crate::engine::tree::ActiveMemtable;
+use crate::engine::tree::{ActiveMemtable, Tree, TreeState};
 use crate::files::batch::Op;
 use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests, payload_at};
 use crate::options::WritePath;
@@ -88,8 +88,6 @@ struct LoggedWrite<'a> {
 struct WriteSize {
     operations: u64,
     user_bytes: usize,
-    /// The bytes that memtables take for keys and values.
-    memory_bytes: usize,
 }
 
 /// Log work that a write finds due and leaves to background threads.
@@ -169,7 +167,7 @@ impl Writer {
         }
         let mut target = WriteTarget::new(write);
         let memory_bytes = self.pointers.memory_bytes(&target, user_bytes, durability);
-        let size = WriteSize { operations, user_bytes, memory_bytes };
+        let size = WriteSize { operations, user_bytes };
         self.pointers.provide_names(&target, user_bytes);
         let _large = self.context.memtables.begin_large_write(memory_bytes);
         // 1. Assign sequence numbers, and place the record in the log.
@@ -277,16 +275,14 @@ impl Writer {
             WriteTarget::One { op, tree, state } => {
                 self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
                 note_put(tree, op);
-                let pointer = begin.and_then(|begin| {
+                if let Some(begin) = begin.filter(|_| state.active.notes_values()) {
                     let at =
                         |value: &[u8]| payload_at(begin, op.encoded_len(tree.id) - value.len());
-                    note_value(&state.active, op, first, at);
-                    self.pointers.pointer_to((tree, state), op, at)
-                });
-                match pointer {
-                    Some(pointer) => self.insert_pointer(&state.active, op, first, &pointer),
-                    None => self.insert_one(&state.active, op, (first, first), begin.is_some()),
+                    if let Some(needs_reclaim) = self.insert_noted((tree, state), op, first, at) {
+                        return needs_reclaim;
+                    }
                 }
+                self.insert_one(&state.active, op, (first, first), begin.is_some())
             }
             WriteTarget::Batch { batch, trees } => {
                 // The encoding is valid: `Write::check` has checked it.
@@ -298,15 +294,14 @@ impl Writer {
                     let memtable = &state.active.memtable;
                     deletes += u64::from(op.is_delete());
                     note_put(tree, &op);
-                    let pointer = begin.and_then(|begin| {
+                    let noted = begin.filter(|_| state.active.notes_values()).and_then(|begin| {
                         // The value is part of the encoded batch.
                         let within = |value: &[u8]| value.as_ptr().addr() - encoded.as_ptr().addr();
                         let at = |value: &[u8]| payload_at(begin, within(value));
-                        note_value(&state.active, &op, seq, at);
-                        self.pointers.pointer_to((tree, state), &op, at)
+                        self.insert_noted((tree, state), &op, seq, at)
                     });
-                    if let Some(pointer) = pointer {
-                        needs_reclaim |= self.insert_pointer(&state.active, &op, seq, &pointer);
+                    if let Some(noted) = noted {
+                        needs_reclaim |= noted;
                     } else if !group.take(memtable, &op, seq) {
                         let is_logged = begin.is_some();
                         needs_reclaim |=
@@ -342,22 +337,25 @@ impl Writer {
         inserted.needs_reclaim
     }
 
-    /// Inserts a pointer to the value of a put, as [`Self::insert_one`] does with a value.
-    #[cold]
-    fn insert_pointer(
+    /// Notes the place in the log of a put's value, which `at` returns, and inserts a pointer to it, as
+    /// [`Self::insert_one`] does with the value. Returns `None` if the value must be inserted.
+    #[inline(never)]
+    fn insert_noted(
         &self,
-        active: &ActiveMemtable,
+        (tree, state): (&Tree, &TreeState),
         op: &Op<'_>,
         seq: SeqNo,
-        pointer: &[u8],
-    ) -> bool {
-        let Some(key) = op.point_key() else { return false };
-        let (memtable, readers) = (&*active.memtable, self.pipeline.readers());
-        let inserted = memtable.update(key, seq, EntryKind::Separated, pointer, readers);
+        at: impl Fn(&[u8]) -> Lsn,
+    ) -> Option<bool> {
+        note_value(&state.active, op, seq, &at);
+        let pointer = self.pointers.pointer_to((tree, state), op, at)?;
+        let (memtable, readers) = (&*state.active.memtable, self.pipeline.readers());
+        let kind = EntryKind::Separated;
+        let inserted = memtable.update(op.point_key()?, seq, kind, &pointer, readers);
         if memtable.front_level().is_some() {
             self.count_inserted(inserted);
         }
-        inserted.needs_reclaim
+        Some(inserted.needs_reclaim)
     }
 
     /// Inserts one operation of a batch that began at `first`, while no readers exist.

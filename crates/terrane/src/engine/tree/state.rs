@@ -89,6 +89,12 @@ impl ActiveMemtable {
         self
     }
 
+    /// Returns true if the memtable notes the places of values in the log.
+    #[inline]
+    pub(crate) fn notes_values(&self) -> bool {
+        self.logged_values.is_some()
+    }
+
     /// Returns the length from which values are inserted as pointers into the log, if any are.
     #[inline]
     pub(crate) fn pointed_from(&self) -> Option<u64> {

@@ -65,7 +65,7 @@ impl Writer {
         self.check_admitted(&write)?;
         let (operations, user_bytes) = write.check()?;
         let mut target = WriteTarget::new(write);
-        let size = WriteSize { operations, user_bytes, memory_bytes: user_bytes };
+        let size = WriteSize { operations, user_bytes };
         self.pointers.provide_names(&target, user_bytes);
         let _large = self.context.memtables.begin_large_write(user_bytes);
         self.slow_down(&mut target, user_bytes)?;
@@ -143,7 +143,8 @@ impl Writer {
     ) -> Result<Attempt<'_>> {
         loop {
             // Waits for space first, because that may release the lock.
-            let state = self.wait_for_space(self.pipeline.lock(), target, size)?;
+            let bytes = (size.user_bytes, size.user_bytes);
+            let state = self.wait_for_space(self.pipeline.lock(), target, bytes)?;
             let mut state: MutexGuard<'_, PipelineState> = state;
             match self.pipeline.earlier_writes(&mut state, |keys| condition.is_violated_by(keys)) {
                 Earlier::Apart if !condition.is_violated()? => {

@@ -83,7 +83,9 @@ impl Writer {
     /// Requests the memory that writers need next: a block for a memtable that is already large,
     /// and the tree's next memtable once the active one is mostly full.
     pub(super) fn request_memory(&self, tree: &Arc<Tree>, filled: u64, limit: u64) {
-        if tree.state().active.memtable.filled_bytes() as u64 > LARGE_MEMTABLE_BYTES {
+        if filled > LARGE_MEMTABLE_BYTES
+            && tree.state().active.memtable.filled_bytes() as u64 > LARGE_MEMTABLE_BYTES
+        {
             self.pipeline.prepare_block();
         }
         if tree.needs_next_memtable(filled, limit) {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use terrane_memtable::FrontLevel;
 use terrane_policy::{Admission, Pressure, StallCause};
 
+use super::Writer;
 use super::space::{ENTRY_BYTES, reservable};
 use super::target::WriteTarget;
-use super::{WriteSize, Writer};
 use crate::base::error::{Error, Result};
 use crate::base::event::{FlushReason, StallEffect};
 use crate::base::stats::{Counter, Timed};
@@ -35,12 +35,12 @@ pub(super) struct Stop {
 
 impl Writer {
     /// Waits, with the writer lock, until all trees of the write have space. Afterwards the target
-    /// has the current states of its trees.
+    /// has the current states of its trees. `memory_bytes` of the `user_bytes` go to memtables.
     pub(super) fn wait_for_space<'a>(
         &'a self,
         mut state: MutexGuard<'a, PipelineState>,
         target: &mut WriteTarget<'_>,
-        WriteSize { user_bytes, memory_bytes, .. }: WriteSize,
+        (user_bytes, memory_bytes): (usize, usize),
     ) -> Result<MutexGuard<'a, PipelineState>> {
         // Closing marks the database closed before it takes this lock to flush, so the flush includes
         // every write that passes this check.

@@ -22,7 +22,8 @@ impl Writer {
         size: WriteSize,
         durability: Durability,
     ) -> Result<LoggedWrite<'a>> {
-        let state = self.wait_for_space(state, target, size)?;
+        let memory_bytes = self.pointers.memory_bytes(target, size.user_bytes, durability);
+        let state = self.wait_for_space(state, target, (size.user_bytes, memory_bytes))?;
         self.log_holding(state, write, target, size, durability)
     }
 

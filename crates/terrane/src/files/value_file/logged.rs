@@ -58,16 +58,23 @@ pub(crate) struct LoggedFiles {
     files: ArcSwap<Vec<Weak<LoggedFile>>>,
     /// Held while a segment is added.
     adding: Mutex<()>,
+    /// True once a segment was added.
+    has_any: AtomicBool,
 }
 
 impl LoggedFiles {
     /// Returns true if an entry of a memtable may point into a segment.
+    #[inline]
     pub(crate) fn may_be_used(&self) -> bool {
-        // Whoever sees an entry also sees its segment here (2).
-        self.files.load().iter().any(|file| file.strong_count() > 0)
+        // Acquire: whoever sees an entry also sees its segment here (2). Most trees never have any.
+        self.has_any.load(Ordering::Acquire)
+            && self.files.load().iter().any(|file| file.strong_count() > 0)
     }
 
     fn find_by(&self, is_it: impl Fn(&LoggedFile) -> bool) -> Option<Arc<LoggedFile>> {
+        if !self.has_any.load(Ordering::Acquire) {
+            return None;
+        }
         self.files.load().iter().filter_map(Weak::upgrade).find(|file| is_it(file))
     }
 
@@ -86,6 +93,7 @@ impl LoggedFiles {
         files.retain(|file| file.strong_count() > 0);
         files.push(Arc::downgrade(&added));
         self.files.store(Arc::new(files));
+        self.has_any.store(true, Ordering::Release);
         Some(added)
     }
 
