@@ -278,8 +278,8 @@ impl Writer {
                 if let Some(begin) = begin.filter(|_| state.active.notes_values()) {
                     let at =
                         |value: &[u8]| payload_at(begin, op.encoded_len(tree.id) - value.len());
-                    if let Some(needs_reclaim) = self.insert_noted((tree, state), op, first, at) {
-                        return needs_reclaim;
+                    if self.insert_noted((tree, state), op, first, at) {
+                        return false;
                     }
                 }
                 self.insert_one(&state.active, op, (first, first), begin.is_some())
@@ -294,15 +294,14 @@ impl Writer {
                     let memtable = &state.active.memtable;
                     deletes += u64::from(op.is_delete());
                     note_put(tree, &op);
-                    let noted = begin.filter(|_| state.active.notes_values()).and_then(|begin| {
+                    let begin_noted = begin.filter(|_| state.active.notes_values());
+                    let is_inserted = begin_noted.is_some_and(|begin| {
                         // The value is part of the encoded batch.
                         let within = |value: &[u8]| value.as_ptr().addr() - encoded.as_ptr().addr();
                         let at = |value: &[u8]| payload_at(begin, within(value));
                         self.insert_noted((tree, state), &op, seq, at)
                     });
-                    if let Some(noted) = noted {
-                        needs_reclaim |= noted;
-                    } else if !group.take(memtable, &op, seq) {
+                    if !is_inserted && !group.take(memtable, &op, seq) {
                         let is_logged = begin.is_some();
                         needs_reclaim |=
                             self.insert_one(&state.active, &op, (seq, first), is_logged);
@@ -337,8 +336,8 @@ impl Writer {
         inserted.needs_reclaim
     }
 
-    /// Notes the place in the log of a put's value, which `at` returns, and inserts a pointer to it, as
-    /// [`Self::insert_one`] does with the value. Returns `None` if the value must be inserted.
+    /// Notes the place in the log of a put's value, which `at` returns, and inserts a pointer to it. Returns
+    /// false if the value must be inserted instead.
     #[inline(never)]
     fn insert_noted(
         &self,
@@ -346,16 +345,16 @@ impl Writer {
         op: &Op<'_>,
         seq: SeqNo,
         at: impl Fn(&[u8]) -> Lsn,
-    ) -> Option<bool> {
+    ) -> bool {
         note_value(&state.active, op, seq, &at);
-        let pointer = self.pointers.pointer_to((tree, state), op, at)?;
-        let (memtable, readers) = (&*state.active.memtable, self.pipeline.readers());
-        let kind = EntryKind::Separated;
-        let inserted = memtable.update(op.point_key()?, seq, kind, &pointer, readers);
-        if memtable.front_level().is_some() {
-            self.count_inserted(inserted);
+        match (op.point_key(), self.pointers.pointer_to((tree, state), op, at)) {
+            (Some(key), Some(pointer)) => {
+                // A memtable with pointers reclaims no versions.
+                state.active.memtable.insert(key, seq, EntryKind::Separated, &pointer);
+                true
+            }
+            _ => false,
         }
-        Some(inserted.needs_reclaim)
     }
 
     /// Inserts one operation of a batch that began at `first`, while no readers exist.

@@ -122,7 +122,7 @@ impl ActiveMemtable {
 
     /// Returns the length of the values in the log to which entries point.
     pub(crate) fn pointed_bytes(&self) -> u64 {
-        self.logged_values.as_deref().map_or(0, LoggedValueRefs::pointed_bytes)
+        pointed_bytes_of(&self.logged_values)
     }
 
     #[inline]
@@ -229,7 +229,7 @@ impl ImmutableMemtable {
 
     /// Returns the length of the values in the log to which entries point.
     pub(crate) fn pointed_bytes(&self) -> u64 {
-        self.logged_values.as_deref().map_or(0, LoggedValueRefs::pointed_bytes)
+        pointed_bytes_of(&self.logged_values)
     }
 
     /// Returns the names, as value files, of the log segments to which entries point.
@@ -318,9 +318,7 @@ impl TreeState {
     ) -> impl Iterator<Item = (&Arc<Memtable>, u64)> {
         let immutables = self.immutables.iter().map(|one| (&one.memtable, &one.logged_values));
         let all = std::iter::once((&self.active.memtable, &self.active.logged_values));
-        all.chain(immutables).map(|(memtable, refs)| {
-            (memtable, refs.as_deref().map_or(0, LoggedValueRefs::pointed_bytes))
-        })
+        all.chain(immutables).map(|(memtable, refs)| (memtable, pointed_bytes_of(refs)))
     }
 
     /// Returns true if a memtable reclaims versions that no reader needs. If so, a reader that
@@ -354,6 +352,11 @@ impl TreeState {
     pub(crate) fn is_flushed(&self) -> bool {
         self.immutables.is_empty() && self.active.memtable.is_empty()
     }
+}
+
+/// Returns the length of the values in the log to which the entries of a memtable point.
+fn pointed_bytes_of(refs: &Option<Arc<LoggedValueRefs>>) -> u64 {
+    refs.as_deref().map_or(0, LoggedValueRefs::pointed_bytes)
 }
 
 /// Returns the pressure that delays or stops writers, if there is any.
