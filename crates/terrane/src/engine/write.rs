@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `target` | the memtables that a write goes to |
 //! | `commit` | writes that succeed only if their condition still holds |
+//! | `in_place` | reclaims the versions that writes hide in memtables |
 //! | `in_window` | writes that take no lock |
 //! | `insert` | inserts operations into memtables |
 //! | `pointers` | inserts large values as pointers into the log |
@@ -21,6 +22,7 @@ mod commit;
 mod deferred;
 mod delays;
 mod full_disk;
+mod in_place;
 mod in_window;
 mod insert;
 mod memory;
@@ -34,7 +36,7 @@ mod with_lock;
 
 use std::sync::Arc;
 
-use terrane_memtable::{InsertOutcome, Memtable};
+use terrane_memtable::Memtable;
 
 use crate::base::durability::Durability;
 use crate::base::error::Result;
@@ -365,39 +367,6 @@ impl Writer {
         let inserted = insert_one(memtable, op, seq, first, later_readers);
         if let (true, Some(key)) = (inserted.needs_reclaim, op.point_key()) {
             memtable.reclaim_hidden(key, seq, later_readers);
-        }
-        if inserted.needs_drain {
-            self.context.signals.drains.wake();
-        }
-    }
-
-    /// Makes memtables reclaim the versions that a write hides, now that it is visible.
-    fn reclaim_hidden(&self, target: &WriteTarget<'_>, first: SeqNo) {
-        let reclaim = |op: &Op<'_>, seq: SeqNo, memtable: &Memtable| {
-            let (Some(key), Some(front)) = (op.point_key(), memtable.front_level()) else { return };
-            memtable.reclaim_hidden(key, seq, self.pipeline.readers());
-            let overwritten = front.take_overwritten() as u64;
-            self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
-        };
-        match target {
-            WriteTarget::One { op, state, .. } => reclaim(op, first, &state.active.memtable),
-            WriteTarget::Batch { batch, trees } => {
-                let encoded = batch.checked().unwrap_or_default();
-                for (seq, op, (_, state)) in batch_operations(encoded, trees, first) {
-                    reclaim(&op, seq, &state.active.memtable);
-                }
-            }
-        }
-    }
-
-    /// Counts an insertion into a FloDB memtable, and wakes a drain thread if the memtable needs to
-    /// be drained.
-    fn count_inserted(&self, inserted: InsertOutcome) {
-        if inserted.is_in_membuffer {
-            self.context.counters.add(Counter::MembufferWrites, 1);
-        }
-        if inserted.reclaimed > 0 {
-            self.context.counters.add(Counter::UpdatesInPlace, u64::from(inserted.reclaimed));
         }
         if inserted.needs_drain {
             self.context.signals.drains.wake();
