@@ -29,6 +29,7 @@
 //! | `flushes` | flushes that merge with level 0 |
 //! | `durability` | what survives a crash, per database and per write |
 //! | `direct_io` | tables that bypass the page cache |
+//! | `hot_records` | records in memory without their block |
 //! | `cache_warming` | blocks that flushes and compactions add to the cache |
 //! | `statistics` | counters and sizes are consistent |
 //! | `merge_threads` | subcompactions |
@@ -73,6 +74,7 @@ mod fairness;
 mod flushes;
 mod forecasts;
 mod history;
+mod hot_records;
 mod iterators;
 mod keyspace_names;
 mod keyspaces;

@@ -140,7 +140,8 @@ fn cache_stats(engine: &Engine, by_level: &[LevelStats]) -> CacheStats {
     let counted = CacheStats::counted(counters);
     let uses = counted.data_hits + get_blocks;
     CacheStats {
-        data_hits: uses.saturating_sub(data_misses),
+        data_hits: uses.saturating_sub(data_misses + counted.record_hits),
+        record_bytes: engine.context.tables.hot_records.bytes() as u64,
         data_misses,
         index_hits: uses.saturating_sub(index_misses),
         index_misses,
@@ -179,12 +180,14 @@ fn memory_stats(engine: &Engine) -> MemoryStats {
     let (ledger, memtables) = (&context.ledger, &context.memtables);
     let (in_trees, pool) = (engine.catalog.tree_memtables(), context.tables.buffer.bytes());
     let kept = memtables.kept_bytes_beside(in_trees);
+    // Hot records pin the blocks that contain them.
+    let pinned = pool.pinned.saturating_sub(context.tables.hot_records.bytes());
     MemoryStats {
         budget_bytes: context.settings.memory_budget_bytes(),
         memtable_bytes: (in_trees.bytes + memtables.pool().free_bytes()) as u64,
         kept_memtable_bytes: kept as u64,
-        cache_bytes: (pool.allocated - pool.pinned) as u64,
-        pinned_bytes: (pool.pinned + pool.standalone) as u64,
+        cache_bytes: (pool.allocated - pinned) as u64,
+        pinned_bytes: (pinned + pool.standalone) as u64,
         open_table_bytes: ledger.tables.load(Ordering::Relaxed) as u64,
         job_bytes: ledger.jobs.load(Ordering::Relaxed) as u64,
         transaction_bytes: ledger.transactions.load(Ordering::Relaxed) as u64,

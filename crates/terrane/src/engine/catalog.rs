@@ -236,7 +236,7 @@ impl Catalog {
         let step = settings.memory_budget_bytes() / 64;
         if space < capacity || space - capacity > step || allocated > capacity {
             ledger.tables_counted.store(open, Ordering::Relaxed);
-            tables.buffer.set_capacity(space);
+            tables.set_cache_bytes(space);
         }
         in_trees
     }

@@ -20,7 +20,7 @@
 //! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
 //! | `packing`, `zstd` | compressed blocks |
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
-//! | `resident` | lookups that read no file |
+//! | `resident`, `hot` | lookups that read no file; lookups whose block is not in memory |
 //! | `cursor`, `read_ahead` | scans; reading a whole table once |
 //! | `slots`, `warming` | the slots of blocks; keeps new blocks in memory |
 //! | `verify`, `salvage` | checks a table; reads a damaged one |
@@ -32,6 +32,7 @@ mod filter;
 mod footer;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
+mod hot;
 mod index;
 mod lookup;
 #[cfg(feature = "micro")]

@@ -176,6 +176,10 @@ metrics! {
         data_hits: u64 = Counter(DataUses) Count "cache_data_hits";
         /// Data blocks read because the cache lacked them.
         data_misses: u64 = Counter Count "cache_data_misses";
+        /// Point lookups answered by a record in memory whose data block is not.
+        record_hits: u64 = Counter(RecordHits) Count "cache_record_hits";
+        /// Bytes of the cache that such records take.
+        record_bytes: u64 = Gauge Bytes "cache_record_bytes";
         /// Index blocks found in the cache.
         index_hits: u64 = Counter Count "cache_index_hits";
         /// Index blocks read because the cache lacked them.
@@ -256,7 +260,8 @@ metrics! {
         memtable_bytes: u64 = Gauge Bytes "memtable_bytes";
         /// Memory of replaced memtables that iterators, snapshots and values still use.
         kept_memtable_bytes: u64 = Gauge Bytes "kept_memtable_bytes";
-        /// Memory of the buffer pool without pinned blocks: blocks in the cache, and room for more.
+        /// Memory of the buffer pool without pinned blocks: blocks and records in the cache, and room
+        /// for more.
         cache_bytes: u64 = Gauge Bytes "cache_bytes";
         /// Blocks pinned by iterators and values that are not in the cache.
         pinned_bytes: u64 = Gauge Bytes "pinned_bytes";

@@ -24,6 +24,7 @@ use crate::engine::tree::{ActiveMemtable, Tree};
 use crate::engine::version::Version;
 use crate::engine::write::Writer;
 use crate::files::buffer::BufferPool;
+use crate::files::hot_records::HotRecords;
 use crate::files::io_threads::IoThreads;
 use crate::files::manifest::{
     KeyspaceState, Manifest, ManifestState, RecoveredState, TableRecord, ValueFileRecord,
@@ -158,11 +159,13 @@ fn context(
     let ledger = Arc::new(MemoryLedger::default());
     let budget = settings.memory_budget_bytes();
     let plan = MemoryPlan::new(budget, settings.compactions_max(), settings.flush_threads);
+    let cache_bytes = (budget / 2).min(settings.cache_bytes_max());
     let tables = Arc::new(TableEnvironment {
         owner: Owner::this_process(),
         storage: Arc::clone(places.storage),
         access: settings.read_mode.access(),
-        buffer: BufferPool::new((budget / 2).min(settings.cache_bytes_max())),
+        buffer: BufferPool::new(cache_bytes),
+        hot_records: HotRecords::new(cache_bytes),
         warm: WarmSlots::default(),
         io_threads: IoThreads::new(match components.background {
             Background::Inline => 0,

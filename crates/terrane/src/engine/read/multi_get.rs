@@ -163,15 +163,22 @@ impl Reader {
                 candidate.block = Some(candidate.table.prefetch_block(key.key)?);
             }
         }
+        let mut is_decided = vec![false; pending.len()];
+        for (at, version) in hot_versions(&candidates, pending, seq).into_iter().rev() {
+            let TableCandidate { pending: index, deleted, .. } = candidates.remove(at);
+            let (key, found) = (&pending[index], Some(version).filter(|found| found.seq > deleted));
+            is_decided[index] = true;
+            answers[key.at] = self.answer((tree, state), key.key, found, time)?;
+        }
+        let missing = missing_blocks(&candidates);
         // Keeps the blocks in memory until the lookups are done.
-        let _loaded = load_missing(&candidates);
+        let _loaded = load(&missing);
         for candidate in &mut candidates {
             if let Some(block) = candidate.block {
                 let key = pending[candidate.pending].key;
                 candidate.entry = candidate.table.prefetch_entry(block, key)?;
             }
         }
-        let mut is_decided = vec![false; pending.len()];
         for candidate in candidates {
             let TableCandidate { pending: index, table, deleted, block, entry } = candidate;
             let key = &pending[index];
@@ -181,6 +188,11 @@ impl Reader {
             };
             if block.is_some() && found.is_none() {
                 self.context.counters.add(Counter::FilterFalsePositives, 1);
+            }
+            if let (Some(block), Some(found)) = (block, &found)
+                && was_loaded(&missing, (table, block))
+            {
+                table.note_found((key.key, key.hash, seq), found, block);
             }
             is_decided[index] = found.is_some() || deleted > 0;
             let found = found.filter(|found| found.seq > deleted);
@@ -232,27 +244,60 @@ fn find_in_memtables(
     if is_overwritten { Err(overwritten()) } else { Ok(found) }
 }
 
-/// Reads the blocks that are not in memory, several concurrently. Errors are left to the lookups,
-/// so that an error for one key hides no earlier answer.
-fn load_missing(candidates: &[TableCandidate<'_>]) -> Vec<BlockRef> {
-    let mut missing: Vec<(&Arc<Table>, usize)> = Vec::new();
+/// Returns the versions that are in memory although their blocks are not, with the indexes of their candidates.
+fn hot_versions(
+    candidates: &[TableCandidate<'_>],
+    pending: &[PendingKey<'_>],
+    seq: SeqNo,
+) -> Vec<(usize, FoundVersion)> {
+    // What is true of one table is true of all.
+    if !candidates.first().is_some_and(|candidate| candidate.table.has_hot_records()) {
+        return Vec::new();
+    }
+    let hot = |(at, candidate): (usize, &TableCandidate<'_>)| {
+        let (table, key) = (candidate.table, &pending[candidate.pending]);
+        let is_missing = !table.is_block_resident(candidate.block?);
+        let version = is_missing.then(|| table.hot_version(key.key, key.hash, seq)).flatten();
+        Some((at, version?))
+    };
+    candidates.iter().enumerate().filter_map(hot).collect()
+}
+
+/// A data block of a table.
+type BlockOf<'a> = (&'a Arc<Table>, usize);
+
+/// Returns the blocks that are not in memory.
+fn missing_blocks<'a>(candidates: &[TableCandidate<'a>]) -> Vec<BlockOf<'a>> {
+    let mut missing: Vec<BlockOf<'a>> = Vec::new();
     for candidate in candidates {
         let Some(block) = candidate.block else { continue };
-        let is_known = || {
-            missing.iter().any(|(table, at)| *at == block && Arc::ptr_eq(table, candidate.table))
-        };
+        let is_known = || missing.iter().any(|known| is_same(*known, (candidate.table, block)));
         if !candidate.table.is_block_resident(block) && !is_known() {
             missing.push((candidate.table, block));
         }
     }
+    missing
+}
+
+fn is_same(one: BlockOf<'_>, other: BlockOf<'_>) -> bool {
+    one.1 == other.1 && Arc::ptr_eq(one.0, other.0)
+}
+
+/// Returns true if a block was loaded. One that could not be cached was read again when it was searched.
+fn was_loaded(missing: &[BlockOf<'_>], block: BlockOf<'_>) -> bool {
+    missing.iter().any(|read| is_same(*read, block)) && block.0.is_block_resident(block.1)
+}
+
+/// Reads blocks, several concurrently. Errors are left to the lookups, so that an error for one key hides no
+/// earlier answer.
+fn load(missing: &[BlockOf<'_>]) -> Vec<BlockRef> {
     let Some((first, rest)) = missing.split_first() else { return Vec::new() };
     let threads = first.0.io_threads();
     if rest.is_empty() || !threads.helps() {
-        let read =
-            |(table, block): &(&Arc<Table>, usize)| threads.read_alone(|| table.block(*block));
+        let read = |(table, block): &BlockOf<'_>| threads.read_alone(|| table.block(*block));
         return missing.iter().filter_map(|block| read(block).ok()).collect();
     }
-    let start = |(table, block): &(&Arc<Table>, usize)| {
+    let start = |(table, block): &BlockOf<'_>| {
         let (table, block) = (Arc::clone(table), *block);
         threads.start(move || table.block(block))
     };

@@ -25,15 +25,23 @@ struct Candidate<'a> {
     table: &'a Arc<Table>,
     /// The block to search, if it is in memory.
     resident: Option<usize>,
+    /// The version, if it is in memory and the block is not.
+    hot: Option<FoundVersion>,
     /// The newest range tombstone of the table that covers the key; 0 if there is none.
     deleted: SeqNo,
 }
 
 impl Candidate<'_> {
+    /// Returns true if the candidate needs no read.
+    fn is_in_memory(&self) -> bool {
+        self.resident.is_some() || self.hot.is_some()
+    }
+
     fn get(&self, target: Target<'_>) -> Result<Option<FoundVersion>> {
-        match self.resident {
-            Some(block) => self.table.get_from((block, None), target.key, target.seq),
-            None => self.table.get(target.key, target.seq),
+        match (&self.hot, self.resident) {
+            (Some(hot), _) => Ok(Some(hot.clone())),
+            (None, Some(block)) => self.table.get_from((block, None), target.key, target.seq),
+            (None, None) => self.table.get(target.key, target.seq),
         }
     }
 }
@@ -90,14 +98,14 @@ impl Reader {
         let threads = first.table.io_threads();
         let shared: Option<Arc<[u8]>> = (!others.is_empty()).then(|| target.key.into());
         let start = |other: &Candidate<'_>| {
-            let key = shared.as_ref().filter(|_| other.resident.is_none())?;
+            let key = shared.as_ref().filter(|_| !other.is_in_memory())?;
             let (table, key, seq) = (Arc::clone(other.table), Arc::clone(key), target.seq);
             Some(threads.start(move || table.get(&key, seq)))
         };
         let pending: Vec<_> = others.iter().map(start).collect();
-        let found = match first.resident {
-            Some(_) => first.get(target),
-            None => threads.read_alone(|| first.get(target)),
+        let found = match first.is_in_memory() {
+            true => first.get(target),
+            false => threads.read_alone(|| first.get(target)),
         };
         if let Some(decided) = self.decide(first, found?) {
             return Ok(Some(decided));
@@ -151,7 +159,7 @@ fn gather<'a>(
             return Rest::Nothing;
         }
         let is_alone =
-            |first: &Candidate<'_>| first.resident.is_some() || !first.table.io_threads().helps();
+            |first: &Candidate<'_>| first.is_in_memory() || !first.table.io_threads().helps();
         if group.len() >= count || group.first().is_some_and(is_alone) {
             return Rest::Open;
         }
@@ -170,5 +178,9 @@ fn candidate<'a>(
         return Ok((None, deleted));
     }
     let resident = table.resident_block_of(target.key)?;
-    Ok((Some(Candidate { table, resident, deleted }), deleted))
+    let hot = match resident {
+        Some(_) => None,
+        None => table.hot_version(target.key, target.hash, target.seq),
+    };
+    Ok((Some(Candidate { table, resident, hot, deleted }), deleted))
 }

@@ -10,7 +10,7 @@
 
 use super::frame::BlockRef;
 use super::header::{FramePtr, STANDALONE, place_of, retain};
-use super::pool::{State, Young};
+use super::pool::{BufferPool, State, Young};
 use super::slots::Priority;
 use super::word::{Slot, USES_MAX, Word};
 
@@ -21,7 +21,32 @@ const PROBATION_PART: usize = 10;
 /// during this time.
 const PATIENCE: usize = 1024;
 
+/// A block that is read again would still be in memory if the pool were larger by at most one part in this
+/// many of its capacity.
+const LITTLE_MORE: usize = 8;
+
+impl BufferPool {
+    /// Returns true if the pool has evicted blocks, so that it is too small for everything.
+    #[inline]
+    pub(crate) fn has_evicted(&self) -> bool {
+        self.shared().turnover.has_evicted()
+    }
+
+    /// Returns how many blocks a slightly larger pool would not have read again since the last call.
+    pub(crate) fn take_read_again(&self) -> usize {
+        self.shared().turnover.take_read_again()
+    }
+}
+
 impl State {
+    /// Returns true if few blocks have been evicted since the one that was in this slot.
+    pub(super) fn was_evicted_recently(&self, slot: &Slot) -> bool {
+        let Word::Absent { stamp: stamp @ 1.. } = slot.load() else { return false };
+        let bytes = self.cached_bytes / self.cached.max(1);
+        let bytes = bytes.saturating_mul(self.evictions - stamp);
+        bytes <= self.capacity / LITTLE_MORE
+    }
+
     /// Puts a block into an empty slot.
     pub(super) fn put(&mut self, slot: &Slot, block: &BlockRef, priority: Priority) {
         let frame = block.frame();

@@ -13,6 +13,7 @@ use super::in_flight::InFlight;
 use super::locked::Locked;
 use super::memory::{HUGE_PAGE_BYTES, Memory};
 use super::steps::{Backoff, Shrinking};
+use super::turnover::Turnover;
 use super::word::{Slot, Word};
 use crate::base::fork::Owner;
 
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     /// True if another thread should populate a page.
     pub(super) wants_page: AtomicBool,
     pub(super) in_flight: InFlight,
+    pub(super) turnover: Turnover,
 }
 
 /// The memory of a pool, in bytes.
@@ -152,6 +154,7 @@ impl BufferPool {
             standalone: AtomicUsize::new(0),
             wants_page: AtomicBool::new(false),
             in_flight: InFlight::default(),
+            turnover: Turnover::default(),
         }))
     }
 

@@ -145,7 +145,12 @@ impl Slots {
             // SAFETY: the reference was just taken.
             return unsafe { BlockRef::from_counted(frame) };
         }
+        let is_recent = state.was_evicted_recently(slot);
         state.put(slot, &block, priority);
+        // A block outside of the pool leaves the slot as it was.
+        if priority == Priority::Data && matches!(slot.load(), Word::Resident { .. }) {
+            self.pool.turnover.note_read(state.evictions > 1, is_recent);
+        }
         block
     }
 

@@ -24,6 +24,11 @@ use crate::files::io_threads::IoThreads;
 /// offsets of about forty entries.
 pub(super) const BLOCK_HEAD_LINES: usize = 4;
 
+/// One in this many reads is timed while there are hot records, chosen by the offset: enough to know whether
+/// reads wait for a device.
+const TIMED_READS: u64 = 16;
+const TIMED_UNIT: u64 = 4096;
+
 impl Table {
     /// Returns the data block with this number, verified and decompressed.
     pub(crate) fn block(&self, number: usize) -> Result<BlockRef> {
@@ -36,22 +41,18 @@ impl Table {
         self.file.load_data_block(opened, number)
     }
 
-    /// Calls `read` with a data block. Does not count the use of the block.
+    /// Calls `read` with a data block, if it is in memory. Does not count the use of the block.
     #[inline]
-    pub(super) fn with_block<T>(
+    pub(super) fn with_resident<T>(
         &self,
         opened: &OpenTable,
         number: usize,
         read: impl FnOnce(BlockView<'_>) -> T,
-    ) -> Result<T> {
-        {
-            let guard = pin();
-            if let Some(block) = opened.slots.get(data_slot(number), &guard) {
-                prefetch_lines(&block, BLOCK_HEAD_LINES);
-                return Ok(read(block));
-            }
-        }
-        Ok(read(self.file.load_data_block(opened, number)?.view()))
+    ) -> Option<T> {
+        let guard = pin();
+        let block = opened.slots.get(data_slot(number), &guard)?;
+        prefetch_lines(&block, BLOCK_HEAD_LINES);
+        Some(read(block))
     }
 
     /// Returns a data block if it is in memory.
@@ -116,6 +117,7 @@ impl Table {
         let opened = self.opened()?;
         let environment = &*self.file.environment;
         let TableEnvironment { buffer, counters, .. } = environment;
+        environment.hot_records.yield_to_blocks(buffer);
         counters.add_cache_miss(BlockKind::Data, self.file.level());
         let (path, what) = (self.path(), "data block");
         let verified = stored::verify(stored, self.id(), offset, path, what);
@@ -220,7 +222,7 @@ impl TableFile {
 
     /// Reads a data block that is not in memory.
     #[cold]
-    fn load_data_block(&self, opened: &OpenTable, number: usize) -> Result<BlockRef> {
+    pub(super) fn load_data_block(&self, opened: &OpenTable, number: usize) -> Result<BlockRef> {
         let (handle, kind) = (opened.footer.index, BlockKind::Index);
         let place = self.with_part(opened, INDEX_SLOT, handle, kind, |bytes| {
             Index::new(bytes, &opened.index).block(number)
@@ -249,6 +251,11 @@ impl TableFile {
         })
     }
 
+    fn is_timed(&self, offset: u64) -> bool {
+        let TableEnvironment { hot_records, buffer, .. } = &*self.environment;
+        (offset / TIMED_UNIT).is_multiple_of(TIMED_READS) && hot_records.are_active(buffer)
+    }
+
     /// Reads a block from the file, verified and decompressed.
     fn read_block(
         &self,
@@ -265,7 +272,14 @@ impl TableFile {
             BlockKind::Data => environment.allocate_at_once(len),
             _ => environment.allocate(len),
         };
-        self.read_into(reader, offset, &mut stored)?;
+        let mut read = || self.read_into(reader, offset, &mut stored);
+        match self.is_timed(offset) {
+            true => {
+                environment.hot_records.yield_to_blocks(&environment.buffer);
+                environment.io_threads.read_alone(read)?;
+            }
+            false => read()?,
+        }
         environment.counters.add(Counter::TableBytesRead, len as u64);
         let what = kind.name();
         let (bytes, packing) = stored::verify(&stored, self.id, offset, &self.path, what)?;

@@ -118,9 +118,13 @@ impl Table {
             self.counters().add_get_block(self.file.level());
             let mut found = None;
             // The version is not returned through the closure, because it would be copied at each level.
-            let searched = self.with_block(opened, number, |block| {
+            let resident = self.with_resident(opened, number, |block| {
                 find(block, low, key, seq).map(|version| found = version)
-            })?;
+            });
+            let searched = match resident {
+                Some(searched) => searched,
+                None => self.find_missing(opened, number, key, seq)?.map(|version| found = version),
+            };
             if let Err(error) = searched {
                 return Err(self.damaged_block(number, &error));
             }

@@ -22,6 +22,7 @@ use crate::base::fork::Owner;
 use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::{Counter, Counters};
 use crate::files::buffer::{BlockMut, BufferPool};
+use crate::files::hot_records::HotRecords;
 use crate::files::io_threads::IoThreads;
 use crate::files::storage::{Access, OpeningReaders, Storage};
 
@@ -35,6 +36,8 @@ pub(crate) struct TableEnvironment {
     pub(crate) access: Access,
     /// The blocks in memory.
     pub(crate) buffer: BufferPool,
+    /// Entries in memory without their blocks. They take a part of the buffer pool.
+    pub(crate) hot_records: HotRecords,
     /// Blocks of new tables that are not open yet.
     pub(crate) warm: WarmSlots,
     /// Threads that read on behalf of readers of tables.
@@ -105,6 +108,7 @@ impl TableEnvironment {
             storage,
             access,
             buffer,
+            hot_records: HotRecords::new(0),
             warm: WarmSlots::default(),
             io_threads: IoThreads::new(0),
             open_files: OpenFiles::new(None),
@@ -138,8 +142,13 @@ impl TableEnvironment {
         if more > capacity / 64 {
             ledger.tables_counted.store(open, Ordering::Relaxed);
             let least = ledger.pool_bytes_min.load(Ordering::Relaxed).min(capacity);
-            self.buffer.set_capacity(capacity.saturating_sub(more).max(least) as u64);
+            self.set_cache_bytes(capacity.saturating_sub(more).max(least) as u64);
         }
+    }
+
+    /// Sets what blocks and hot records may take together.
+    pub(crate) fn set_cache_bytes(&self, bytes: u64) {
+        self.hot_records.set_capacity(&self.buffer, bytes);
     }
 }
 

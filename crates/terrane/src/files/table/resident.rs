@@ -39,7 +39,10 @@ impl Table {
         let index = opened.slots.get(INDEX_SLOT, &guard)?;
         let index = Index::new(&index, &opened.index);
         let number = search(opened, &index, key);
-        let block = opened.slots.get(data_slot(number), &guard)?;
+        let Some(block) = opened.slots.get(data_slot(number), &guard) else {
+            drop(guard);
+            return self.hot_version(key, hash, seq).map(Some);
+        };
         let found = find(block, None, key, seq).ok()?;
         let next = number + 1;
         if found.is_none() && opened.index.continues(next) && index.continues_in(next, key) {

@@ -89,6 +89,7 @@ fn open_in(
         storage: Arc::new(storage.clone()),
         access,
         buffer,
+        hot_records: crate::files::hot_records::HotRecords::new(0),
         warm: WarmSlots::default(),
         io_threads: IoThreads::new(2),
         open_files: OpenFiles::new(None),

@@ -1,0 +1,160 @@
+//! Records that stay in memory without their block change no answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane::storage::{FaultStorage, MemoryStorage};
+use terrane::{Background, CacheWarming, Db, Options, Snapshot, WriteBatch};
+
+use crate::support::DIR;
+
+const KEYS: usize = 200_000;
+
+/// What the database contains: for each key, the number that its value shows.
+type Model = BTreeMap<usize, usize>;
+
+fn key(number: usize) -> Vec<u8> {
+    // Popular keys are spread over all blocks, by the golden ratio.
+    format!("{:08}", number * 123_607 % KEYS).into_bytes()
+}
+
+fn value(number: usize, version: usize) -> Vec<u8> {
+    let mut value = format!("{number}:{version}:").into_bytes();
+    value.resize(240, b'x');
+    value
+}
+
+/// Lower numbers are more popular.
+fn popular(step: usize) -> usize {
+    let random = (step as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    let share = random as f64 / (1u64 << 24) as f64;
+    ((KEYS as f64).powf(share) as usize).min(KEYS) - 1
+}
+
+/// 50 MB of data, with a cache of 32 MiB and reads that wait.
+fn database() -> Db {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let db = Options::new()
+        .storage(Arc::new(storage.clone()))
+        .background(Background::Inline)
+        .cache_warming(CacheWarming::None)
+        .memory_budget(96 << 20)
+        .cache_bytes(32 << 20)
+        .design("leveling T=10; buffer=4MiB; block=32KiB; compression=none".parse().unwrap())
+        .open(DIR)
+        .unwrap();
+    let mut numbers: Vec<_> = (0..KEYS).collect();
+    numbers.sort_by_key(|number| key(*number));
+    write(&db, numbers.into_iter().map(|number| (number, Some(0))));
+    storage.delay_reads(Duration::from_micros(25));
+    db
+}
+
+/// Puts versions of values, or deletes keys.
+fn write(db: &Db, changes: impl Iterator<Item = (usize, Option<usize>)>) {
+    let mut batch = WriteBatch::new();
+    for (number, version) in changes {
+        match version {
+            Some(version) => batch.put(key(number), value(number, version)),
+            None => batch.delete(key(number)),
+        };
+        if batch.len() == 1000 {
+            db.write(&std::mem::take(&mut batch)).unwrap();
+        }
+    }
+    db.write(&batch).unwrap();
+    db.flush().unwrap();
+}
+
+fn expected(model: &Model, number: usize) -> Option<Vec<u8>> {
+    model.get(&number).map(|version| value(number, *version))
+}
+
+/// Looks up popular keys, one after the other and several at once.
+fn check(db: &Db, model: &Model, steps: std::ops::Range<usize>) {
+    for step in steps.clone() {
+        let number = popular(step);
+        let got = db.get(key(number)).unwrap().map(|value| value.to_vec());
+        assert_eq!(got, expected(model, number), "{number}");
+    }
+    for step in steps.step_by(160) {
+        let numbers: Vec<_> = (step..step + 16).map(popular).collect();
+        let keys: Vec<_> = numbers.iter().map(|number| key(*number)).collect();
+        for (number, got) in numbers.into_iter().zip(db.multi_get(&keys).unwrap()) {
+            assert_eq!(got.map(|value| value.to_vec()), expected(model, number), "{number}");
+        }
+    }
+}
+
+fn check_snapshot(snapshot: &Snapshot, model: &Model) {
+    for number in (0..300).chain((0..3000).map(popular)) {
+        let got = snapshot.get(key(number)).unwrap().map(|value| value.to_vec());
+        assert_eq!(got, expected(model, number), "{number}");
+    }
+}
+
+#[test]
+fn answers_are_those_of_a_map() {
+    let db = database();
+    let mut model: Model = (0..KEYS).map(|number| (number, 0)).collect();
+    check(&db, &model, 0..60_000);
+    let before = db.stats();
+    assert!(before.cache.record_hits > 3000, "{:?}", before.cache);
+    assert!(before.cache.record_bytes > 1 << 20, "{:?}", before.cache);
+    assert!(before.memory.total_bytes() <= before.memory.budget_bytes, "{:?}", before.memory);
+    let snapshot = db.snapshot();
+    let old = model.clone();
+    for round in 1..=2 {
+        // Popular keys are overwritten and deleted, then some by range.
+        let changes = (0..4000).map(|number| {
+            let version = (number % 5 != round).then_some(round);
+            match version {
+                Some(version) => model.insert(number, version),
+                None => model.remove(&number),
+            };
+            (number, version)
+        });
+        let changes: Vec<_> = changes.collect();
+        write(&db, changes.into_iter());
+        let start = round * 10_000;
+        let (from, to) = (format!("{start:08}"), format!("{:08}", start + 500));
+        db.delete_range(&*from..&*to).unwrap();
+        let range = from.into_bytes()..to.into_bytes();
+        model.retain(|number, _| !range.contains(&key(*number)));
+        check(&db, &model, round * 200_000..round * 200_000 + 20_000);
+        check_snapshot(&snapshot, &old);
+        db.compact_range(..).unwrap();
+        check(&db, &model, 0..20_000);
+        check_snapshot(&snapshot, &old);
+    }
+    let after = db.stats();
+    assert!(after.cache.record_hits > before.cache.record_hits + 3000, "{:?}", after.cache);
+    assert!(after.cache.data_misses > before.cache.data_misses);
+}
+
+#[test]
+fn every_lookup_counts_once() {
+    let db = database();
+    check(&db, &(0..KEYS).map(|number| (number, 0)).collect(), 0..30_000);
+    let keys: Vec<_> = (50_000..50_500).map(popular).map(key).collect();
+    for lookups in [1, 50] {
+        let before = db.stats().cache;
+        let mut hits = 0;
+        for keys in keys.chunks(lookups) {
+            let found = if lookups == 1 {
+                vec![db.get(&keys[0]).unwrap()]
+            } else {
+                db.multi_get(keys).unwrap()
+            };
+            hits += found.iter().flatten().count() as u64;
+        }
+        let after = db.stats().cache;
+        let records = after.record_hits - before.record_hits;
+        // A block that is missing for several keys of a batch is used by each, and also to load it.
+        let blocks = after.data_hits + after.data_misses - before.data_hits - before.data_misses;
+        let loaded = if lookups == 1 { 0 } else { after.data_misses - before.data_misses };
+        assert_eq!((hits, records + blocks - loaded), (500, 500), "{before:?} {after:?}");
+        assert!(records > 5, "{records}");
+    }
+}
