@@ -405,21 +405,56 @@ fn a_flush_that_cannot_move_a_value_fails_and_loses_nothing() {
     assert_eq!(entries(options.open(DIR).unwrap().iter().unwrap()), expected(0..50, 1));
 }
 
+/// Damages a value in the log.
+fn damage(storage: &MemoryStorage, value: &[u8]) {
+    let path = Path::new(DIR).join(&files(storage, ".log")[0]);
+    let mut bytes = storage.read(&path).unwrap();
+    assert!(contains(&bytes, value));
+    let at = bytes.windows(value.len()).position(|window| window == value).unwrap();
+    bytes[at + 1000] ^= 1;
+    storage.overwrite(&path, &bytes).unwrap();
+}
+
 /// The log is not read through a map, so a value that was damaged in the file is noticed.
 #[test]
 fn a_damaged_value_in_the_log_is_reported_with_its_file() {
     let (options, storage) = in_memory();
     let db = options.design(design("separate(1KiB)")).open(DIR).unwrap();
     fill(&db, 0..10, 1);
-    let path = Path::new(DIR).join(&files(&storage, ".log")[0]);
-    let mut bytes = storage.read(&path).unwrap();
-    let damaged = value(4, 1);
-    assert!(contains(&bytes, &damaged));
-    let at = bytes.windows(damaged.len()).position(|window| window == damaged).unwrap();
-    bytes[at + 1000] ^= 1;
-    storage.overwrite(&path, &bytes).unwrap();
+    damage(&storage, &value(4, 1));
     let error = db.get("004").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.to_string().contains(".log"), "{error}");
+    assert_eq!(db.get("005").unwrap().unwrap(), value(5, 1));
+}
+
+/// The segment is not worth keeping, but one of its values cannot move.
+#[test]
+fn a_flush_keeps_a_segment_with_a_damaged_value() {
+    let (options, storage) = in_memory();
+    let db = options.clone().design(design("separate(1KiB,garbage=20%)")).open(DIR).unwrap();
+    let other = db.keyspace("other", KeyspaceOptions::new()).unwrap();
+    for number in 0..10 {
+        db.put(key(number), value(number, 1)).unwrap();
+        other.put(key(number), [7; 1000]).unwrap();
+    }
+    damage(&storage, &value(4, 1));
+    db.flush().unwrap();
+    for number in 0..10 {
+        match number {
+            4 => assert_eq!(db.get("004").unwrap_err().kind(), ErrorKind::Corruption),
+            _ => assert_eq!(db.get(key(number)).unwrap().unwrap(), value(number, 1)),
+        }
+    }
+    // Later flushes and an opening have nothing to do with it.
+    fill(&db, 20..60, 1);
+    db.flush().unwrap();
+    db.put("004", value(4, 2)).unwrap();
+    db.flush().unwrap();
+    assert_eq!(db.get("004").unwrap().unwrap(), value(4, 2));
+    other.flush().unwrap();
+    drop((db, other));
+    let db = options.open(DIR).unwrap();
+    assert_eq!(db.get("004").unwrap().unwrap(), value(4, 2));
     assert_eq!(db.get("005").unwrap().unwrap(), value(5, 1));
 }

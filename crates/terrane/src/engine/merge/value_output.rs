@@ -149,13 +149,18 @@ impl<'a> ValueOutput<'a> {
             Ok(value) => Ok(Some(value)),
             // The entry keeps its pointer, so only a reader of this key gets the error, and all
             // other values move. The file is not collected again. A log segment would be freed, and the
-            // value lost.
-            Err(error) if is_damage(&error) && !is_logged => {
-                if let Some(pointer) = pointer {
-                    self.damaged.entry(ValueFileId(pointer.file)).or_insert(error);
+            // value lost, unless the flush begins again and keeps the segment.
+            Err(error) if is_damage(&error) => match pointer {
+                Some(pointer) if is_logged => {
+                    source.logged().note_unreadable(pointer.file);
+                    Err(error)
                 }
-                Ok(None)
-            }
+                Some(pointer) => {
+                    self.damaged.entry(ValueFileId(pointer.file)).or_insert(error);
+                    Ok(None)
+                }
+                None => Ok(None),
+            },
             Err(error) => Err(error),
         }
     }

@@ -11,7 +11,7 @@
 //! 3. A flush gives a segment its name at most once, because a removal of an earlier link may be pending.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
@@ -25,6 +25,8 @@ pub(crate) struct LoggedFile {
     name: ValueFileName,
     /// Whether a flush has given the segment the name.
     is_named: AtomicBool,
+    /// Whether a value could not be read, so that the values must stay where they are.
+    is_unreadable: AtomicBool,
     log_path: Arc<Path>,
     file: Arc<ValueFile>,
 }
@@ -38,7 +40,8 @@ impl LoggedFile {
         file: Arc<ValueFile>,
     ) -> Arc<Self> {
         let log_path = Arc::clone(log_path);
-        Arc::new(Self { name, is_named: AtomicBool::new(is_named), log_path, file })
+        let (is_named, is_unreadable) = (AtomicBool::new(is_named), AtomicBool::new(false));
+        Arc::new(Self { name, is_named, is_unreadable, log_path, file })
     }
 
     /// Its name as a value file.
@@ -60,6 +63,8 @@ pub(crate) struct LoggedFiles {
     adding: Mutex<()>,
     /// True once a segment was added.
     has_any: AtomicBool,
+    /// The number of segments with a value that a flush could not read.
+    unreadable: AtomicUsize,
 }
 
 impl LoggedFiles {
@@ -103,6 +108,26 @@ impl LoggedFiles {
         let file = self.find_by(|file| file.log_path() == log_path)?;
         // Relaxed: a tree has one flush at a time.
         (!file.is_named.swap(true, Ordering::Relaxed)).then_some(file.name)
+    }
+
+    /// Notes that a flush could not read a value of the segment with this number.
+    pub(crate) fn note_unreadable(&self, number: u64) {
+        // Relaxed, here and below: a tree has one flush at a time.
+        let file = self.find_by(|file| file.name.number == number);
+        if file.is_some_and(|file| !file.is_unreadable.swap(true, Ordering::Relaxed)) {
+            self.unreadable.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how many segments had a value that a flush could not read.
+    pub(crate) fn unreadable(&self) -> usize {
+        self.unreadable.load(Ordering::Relaxed)
+    }
+
+    /// Returns true if a flush could not read a value of the segment at `log_path`.
+    pub(crate) fn is_unreadable(&self, log_path: &Path) -> bool {
+        let file = self.find_by(|file| file.log_path() == log_path);
+        file.is_some_and(|file| file.is_unreadable.load(Ordering::Relaxed))
     }
 
     /// Returns the segment with the number of a value file.

@@ -129,6 +129,9 @@ impl Flusher {
         // Sorts the entries of an unordered memtable in this thread, so that no writer has to.
         immutable.memtable.freeze();
         let mut target = self.target(tree, &immutable)?;
+        let version = Arc::clone(&target.version);
+        let logged = version.values().logged();
+        let mut unreadable = logged.unreadable();
         let mut written = self.write_tables((tree, &immutable), &target, pace, &mut paths);
         if target.merge().is_some() {
             // Synced at once, so that the lack of space, which a sync may find, ends in a flush of
@@ -145,6 +148,12 @@ impl Flusher {
             // space to rewrite them.
             self.catalog.abandon(std::mem::take(&mut paths));
             target.fall_back(error);
+            written = self.write_tables((tree, &immutable), &target, pace, &mut paths);
+        }
+        while written.is_err() && logged.unreadable() > unreadable {
+            // Segments with values that cannot be read are kept this time.
+            unreadable = logged.unreadable();
+            self.catalog.abandon(std::mem::take(&mut paths));
             written = self.write_tables((tree, &immutable), &target, pace, &mut paths);
         }
         match written {

@@ -243,7 +243,7 @@ impl LoggedValueFinder<'_> {
         let was_recorded = scanned.known.is_some();
         let mut segment = match &scanned.known {
             Some(known) => known.clone(),
-            None if !scanned.is_worth_linking(garbage_percent) => return None,
+            None if !must_stay(tree, scanned, garbage_percent) => return None,
             None => {
                 // Entries of the memtable may refer to the segment by this name.
                 let version = &tree.state().version;
@@ -271,6 +271,13 @@ impl LoggedValueFinder<'_> {
         let usable = settled(segment, is_over(&scanned.file, flushed));
         Some(UsableSegment { was_recorded, is_changed: true, ..usable })
     }
+}
+
+/// Returns true if a segment is worth linking, or if its values cannot be moved because one cannot be read. A
+/// reader of that value gets the error, and the flush goes on.
+fn must_stay(tree: &Tree, scanned: &ScannedSegment, garbage_percent: u32) -> bool {
+    let is_unreadable = || tree.state().version.values().logged().is_unreadable(&scanned.file.path);
+    scanned.is_worth_linking(garbage_percent) || is_unreadable()
 }
 
 /// Returns true if a segment has ended and all its records are before `flushed`.
