@@ -1,9 +1,11 @@
 //! Tests that counters and sizes are consistent.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-use terrane::storage::Storage;
-use terrane::{Durability, KeyspaceOptions, Options, ReadMode, WriteBatch};
+use terrane::storage::{FaultStorage, MemoryStorage, Storage};
+use terrane::{Background, Durability, KeyspaceOptions, Options, ReadMode, WriteBatch};
 
 use crate::support::{DIR, fill, in_memory, small_design, value};
 
@@ -209,7 +211,7 @@ fn every_kind_of_work_is_measured() {
 fn reads_are_counted_by_level_and_tombstones_by_age() {
     for mode in [ReadMode::Cached, ReadMode::Direct] {
         let (options, _) = in_memory();
-        let clock = std::sync::Arc::new(terrane::ManualClock::new(1_000_000));
+        let clock = Arc::new(terrane::ManualClock::new(1_000_000));
         let options = options.read_mode(mode).clock(clock.clone());
         let db = options.design(small_design()).open(DIR).unwrap();
         fill(&db, 300, 0);
@@ -231,7 +233,7 @@ fn reads_are_counted_by_level_and_tombstones_by_age() {
         assert_eq!(stats.oldest_tombstone_micros, None);
         db.delete("000").unwrap();
         db.flush().unwrap();
-        clock.advance(std::time::Duration::from_secs(7));
+        clock.advance(Duration::from_secs(7));
         let age = db.stats().oldest_tombstone_micros;
         assert!(db.stats().table_tombstones == 0 || age == Some(7_000_000), "{mode}: {age:?}");
         assert!(age.is_some(), "{mode}");
@@ -293,7 +295,7 @@ fn blocks_get_the_memory_that_memtables_leave() {
         db.put(number.wrapping_mul(2_654_435_761).to_be_bytes(), [5; 400]).unwrap();
     }
     db.close().unwrap();
-    let options = Options::new().storage(std::sync::Arc::new(storage)).memory_budget(26 << 20);
+    let options = Options::new().storage(Arc::new(storage)).memory_budget(26 << 20);
     let db = options.open_read_only(DIR).unwrap();
     assert_eq!(db.iter().unwrap().count(), 40_000);
     let before = db.stats().cache.data_misses;
@@ -342,4 +344,27 @@ fn processor_time_of_compactions_is_divided_by_phase() {
     let merging = stats.compaction_cpu_micros - planning - installing;
     assert!(stats.compactions > 3 && installing > 0, "{stats}");
     assert!(merging > planning + installing, "{merging} µs, {planning} and {installing} µs");
+}
+
+/// Nothing else says why these writes take long.
+#[test]
+fn waits_for_files_of_the_log_are_counted() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let options = Options::new()
+        .storage(Arc::new(storage.clone()))
+        .background(Background::Threads)
+        .memory_budget(16 << 20)
+        .log_segment_bytes(64 << 10);
+    let db = options.open(DIR).unwrap();
+    db.put("key", "value").unwrap();
+    assert!(db.stats().log_wait_micros < 5000, "{}", db.stats().log_wait_micros);
+    storage.delay_log_syncs(Duration::from_millis(20));
+    let begin = std::time::Instant::now();
+    for number in 0..40u32 {
+        db.put(number.to_be_bytes(), vec![1; 30 << 10]).unwrap();
+    }
+    let (took, waited) = (begin.elapsed(), db.stats().log_wait_micros);
+    assert!(waited >= 20_000 && u128::from(waited) <= took.as_micros(), "{waited} of {took:?}");
+    let text = db.stats().to_string();
+    assert!(text.contains("log waits"), "{text}");
 }

@@ -56,6 +56,9 @@ metrics! {
         log_kept_bytes: u64 = Gauge Bytes "log_kept_bytes";
         /// Syncs of the log.
         log_syncs: u64 = Counter(LogSyncs) Count "log_syncs";
+        /// Time that writers waited for a file of the log: for a new one, or for the header of one to be synced.
+        /// Other threads do both ahead of need, unless writers fill a file faster than the device can sync one.
+        log_wait_micros: u64 = Counter(LogWaitMicros) Micros "log_wait_micros";
         /// Bytes written to manifests.
         manifest_bytes_written: u64 = Counter(ManifestBytesWritten) Bytes "manifest_bytes_written";
         /// Memtables flushed.

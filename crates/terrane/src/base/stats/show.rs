@@ -68,6 +68,18 @@ impl Stats {
         Ok(())
     }
 
+    fn write_cache(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.cache.record_hits > 0 {
+            let bytes = human(self.cache.record_bytes);
+            writeln!(f, "hot records         {bytes}, {} lookups", self.cache.record_hits)?;
+        }
+        if self.cache.warmed > 0 {
+            let bytes = human(self.cache.warmed_bytes);
+            writeln!(f, "put into the cache  {} blocks ({bytes}) by jobs", self.cache.warmed)?;
+        }
+        Ok(())
+    }
+
     fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let memory = &self.memory;
         writeln!(
@@ -176,13 +188,14 @@ impl fmt::Display for Stats {
             human(self.log_bytes_written),
             self.log_syncs
         )?;
+        if self.log_wait_micros > 0 {
+            let waited = short(self.log_wait_micros as f64);
+            writeln!(f, "log waits           {waited} of writers for a file")?;
+        }
         self.write_flushes(f)?;
         self.write_tables(f)?;
         self.write_memory(f)?;
-        if self.cache.warmed > 0 {
-            let bytes = human(self.cache.warmed_bytes);
-            writeln!(f, "put into the cache  {} blocks ({bytes}) by jobs", self.cache.warmed)?;
-        }
+        self.write_cache(f)?;
         if self.direct_refused > 0 {
             writeln!(
                 f,

@@ -374,6 +374,7 @@ impl Syncer for FaultyFile<Arc<dyn Syncer>> {
 
     fn sync_start(&self, len: u64) -> io::Result<()> {
         self.storage.check(Operation::Sync, &self.path)?;
+        self.storage.device.sync();
         self.file.sync_start(len)
     }
 }

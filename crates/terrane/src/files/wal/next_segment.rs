@@ -76,7 +76,8 @@ impl LogWriter {
         let (free, segment) = match self.take_free_segment(needed) {
             Some(free) => free,
             None => {
-                let created = create_file(&self.environment, self.next_file, len);
+                let create = || create_file(&self.environment, self.next_file, len);
+                let created = self.environment.timing_wait(create);
                 let (path, segment) = created.inspect_err(|error| self.note_refusal(len, error))?;
                 self.next_file += 1;
                 (FreeSegment { path, is_new: true }, segment)
@@ -158,7 +159,7 @@ impl LogWriter {
         if self.is_header_durable() {
             Ok(())
         } else {
-            self.sync.sync_header(&self.current.header_sync)
+            self.environment.timing_wait(|| self.sync.sync_header(&self.current.header_sync))
         }
     }
 

@@ -14,7 +14,7 @@ use super::segment_file_number;
 use super::{LogRetention, LogSync, Replayed, ReplayedFile, SegmentDirectory};
 use crate::base::clock::Clock;
 use crate::base::error::{Error, Result};
-use crate::base::stats::Counters;
+use crate::base::stats::{Counter, Counters};
 use crate::base::types::Lsn;
 use crate::files::storage::{DirectoryLock, Segment, Storage};
 
@@ -65,6 +65,17 @@ pub(crate) struct LogEnvironment {
     /// The lock of the directory, checked before a segment begins; `None` if no other process can use
     /// the directory.
     pub(crate) lock: Option<DirectoryLock>,
+}
+
+impl LogEnvironment {
+    /// Does something for which writers wait, and counts the time.
+    pub(super) fn timing_wait<T>(&self, work: impl FnOnce() -> T) -> T {
+        let begin = self.clock.now_micros();
+        let done = work();
+        let waited = self.clock.now_micros().saturating_sub(begin);
+        self.counters.add(Counter::LogWaitMicros, waited);
+        done
+    }
 }
 
 /// A file of the log, and the length of its header and records.
