@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrane::storage::{FaultStorage, MemoryStorage};
-use terrane::{Background, CacheWarming, Db, Options, Snapshot, WriteBatch};
+use terrane::{AsyncDb, Background, CacheWarming, Db, Options, Snapshot, WriteBatch};
 
 use crate::support::DIR;
 
@@ -32,16 +32,21 @@ fn popular(step: usize) -> usize {
     ((KEYS as f64).powf(share) as usize).min(KEYS) - 1
 }
 
-/// 50 MB of data, with a cache of 32 MiB and reads that wait.
 fn database() -> Db {
+    database_of("leveling T=10", Background::Inline)
+}
+
+/// 50 MB of data, with a cache of 32 MiB and reads that wait.
+fn database_of(strategy: &str, background: Background) -> Db {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let db = Options::new()
         .storage(Arc::new(storage.clone()))
-        .background(Background::Inline)
+        .background(background)
+        .read_threads(4)
         .cache_warming(CacheWarming::None)
         .memory_budget(96 << 20)
         .cache_bytes(32 << 20)
-        .design("leveling T=10; buffer=4MiB; block=32KiB; compression=none".parse().unwrap())
+        .design(format!("{strategy}; buffer=4MiB; block=32KiB; compression=none").parse().unwrap())
         .open(DIR)
         .unwrap();
     let mut numbers: Vec<_> = (0..KEYS).collect();
@@ -157,4 +162,27 @@ fn every_lookup_counts_once() {
         assert_eq!((hits, records + blocks - loaded), (500, 500), "{before:?} {after:?}");
         assert!(records > 5, "{records}");
     }
+}
+
+#[test]
+fn several_runs_and_futures_find_them() {
+    let db = database_of("tiering T=10 L0=40; delay=60; stop=80", Background::Threads);
+    let mut model: Model = (0..KEYS).map(|number| (number, 0)).collect();
+    for version in 1..=2 {
+        let changes = (0..KEYS / 10).map(|number| number * 3 + version).filter(|it| it % 7 > 0);
+        model.extend(changes.clone().map(|number| (number, version)));
+        write(&db, changes.map(|number| (number, Some(version))));
+    }
+    assert!(db.tree().shape.run_count() > 10);
+    check(&db, &model, 0..40_000);
+    let before = db.stats().cache;
+    assert!(before.record_hits > 500, "{before:?}");
+    let (counts, db) = (db.clone(), AsyncDb::from(db));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    for number in (50_000..55_000).map(popular) {
+        let got = runtime.block_on(db.get(key(number))).unwrap();
+        assert_eq!(got.map(|value| value.to_vec()), expected(&model, number), "{number}");
+    }
+    let after = counts.stats().cache;
+    assert!(after.record_hits > before.record_hits + 100, "{after:?}");
 }
