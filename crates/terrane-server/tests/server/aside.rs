@@ -100,7 +100,7 @@ fn long_reads_run_beside_other_connections() {
 
 /// Sets values with an expiry time, so that every lookup asks the clock.
 fn set_long_values(client: &mut Client) {
-    for key in ["bits", "text", "old", "moved"] {
+    for key in ["bits", "text", "old", "older", "moved"] {
         assert_eq!(client.call(&["set", key, &"x".repeat(5 << 20), "ex", "1000"]), "OK");
     }
     let mut hset = vec!["hset".to_owned(), "h".to_owned()];
@@ -128,7 +128,7 @@ const LONG_WRITES: [&str; 10] = [
     "bitfield bits set u8 0 255",
     "move moved 1",
     "copy h copied:h",
-    "renamenx bits text",
+    "renamenx older newer",
 ];
 
 #[test]
@@ -188,7 +188,7 @@ fn long_writes_run_beside_other_connections() {
         "strlen target => 5242880
          strlen copied => 5242880
          strlen text => 5242884
-         exists old moved => 0
+         exists old older moved => 0
          hlen copied:h => 3000
          select 1 => OK
          strlen moved => 5242880
