@@ -50,6 +50,9 @@ class Metrics:
     """Bytes of log files that are kept only for readers of changes, by `keep_changes`."""
     log_syncs: int
     """Syncs of the log."""
+    log_wait_micros: int
+    """Time that writers waited for a file of the log: for a new one, or for the header of one to be synced.
+    Other threads do both ahead of need, unless writers fill a file faster than the device can sync one."""
     manifest_bytes_written: int
     """Bytes written to manifests."""
     flushes: int
@@ -141,6 +144,10 @@ class Metrics:
     """Data blocks found in the cache."""
     cache_data_misses: int
     """Data blocks read because the cache lacked them."""
+    cache_record_hits: int
+    """Point lookups answered by a record in memory whose data block is not."""
+    cache_record_bytes: int
+    """Bytes of the cache that such records take."""
     cache_index_hits: int
     """Index blocks found in the cache."""
     cache_index_misses: int
@@ -198,7 +205,7 @@ class Metrics:
     kept_memtable_bytes: int
     """Memory of replaced memtables that iterators, snapshots and values still use."""
     cache_bytes: int
-    """Memory of the buffer pool without pinned blocks: blocks in the cache, and room for more."""
+    """Memory of the buffer pool without pinned blocks: blocks and records in the cache, and room for more."""
     pinned_bytes: int
     """Blocks pinned by iterators and values that are not in the cache."""
     open_table_bytes: int
