@@ -77,13 +77,11 @@ impl Index {
         matching.filter_map(|entry| (entry & POSITION_MASK).checked_sub(1)).map(Position)
     }
 
-    /// Replaces the position `from` of a hash, if the index has it, by another or by none. Returns whether it
-    /// has it.
-    pub(super) fn replace(&mut self, hash: u64, from: Position, to: Option<Position>) -> bool {
-        let old = Self::encode(hash, from);
-        let Some(at) = self.bucket(hash).find(|at| self.entry(*at) == old) else { return false };
-        self.set(at, to.map_or(0, |to| Self::encode(hash, to)));
-        true
+    /// Removes a position. Returns false if the index does not contain it.
+    pub(super) fn remove(&mut self, hash: u64, position: Position) -> bool {
+        let entry = Self::encode(hash, position);
+        let found = self.bucket(hash).find(|at| self.entry(*at) == entry);
+        found.inspect(|at| self.set(*at, 0)).is_some()
     }
 
     /// Adds a position.

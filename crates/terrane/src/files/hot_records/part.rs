@@ -189,7 +189,7 @@ impl Part {
             return true;
         };
         // A record that the index has lost leaves.
-        if index.replace(hash, position, None)
+        if index.remove(hash, position)
             && is_kept
             && let Some(moved) = self.ring.move_to_end(position)
         {
@@ -201,7 +201,7 @@ impl Part {
     fn forget(&mut self, position: Position) {
         let hash = self.ring.record(position).map(|record| record.at.hash);
         if let Some((hash, index)) = hash.zip(self.index.as_mut()) {
-            index.replace(hash, position, None);
+            index.remove(hash, position);
         }
     }
 
