@@ -33,7 +33,7 @@
 //! | `chunk`, `pool` | free frames; the state under the lock |
 //! | `allocation`, `blocks` | allocation of frames, and of blocks in and outside of the pool |
 //! | `eviction`, `shrink` | which blocks are evicted; which memory is released |
-//! | `turnover` | what evictions tell about the size of the pool |
+//! | `turnover` | counts blocks that were evicted too early |
 //! | `ahead` | a huge page that is populated before it is needed |
 //! | `in_flight` | one read for threads that miss the same block |
 //! | `locked`, `steps` | work after the lock is released; step sizes, waits for readers |

@@ -91,7 +91,7 @@ impl HotRecords {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns true if records may be kept beside the blocks of a pool, or are.
+    /// Returns true if the pool has records, or is in a state in which it may keep some.
     #[inline]
     pub(crate) fn are_active(&self, pool: &BufferPool) -> bool {
         pool.has_evicted() && self.share.may_keep() || self.bytes() > 0

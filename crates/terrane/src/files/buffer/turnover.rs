@@ -1,4 +1,4 @@
-//! What evictions tell about the size of the pool.
+//! Counts blocks that were evicted too early.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

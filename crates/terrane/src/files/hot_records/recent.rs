@@ -29,7 +29,7 @@ impl Recent {
     /// Notes a key, and returns whether it was noted before and not forgotten since.
     pub(super) fn note(&mut self, hash: u64) -> bool {
         let (places, _) = self.0.as_chunks_mut::<FINGERPRINT_BYTES>();
-        // The high bits choose the place, so the low bits distinguish the keys of a place. 0 is no key.
+        // The high bits choose the place, so the low bits distinguish the keys of a place. 0 marks an empty place.
         let number = (u128::from(hash) * places.len() as u128) >> 64;
         let fingerprint = ((hash as u16) | 1).to_le_bytes();
         places

@@ -110,7 +110,7 @@ pub(super) struct Ring {
     order: VecDeque<usize>,
     /// The number of segments that were ever removed.
     removed: u64,
-    /// When each place was last filled, as the number of segments added before.
+    /// For each place, the number of segments that were added before its segment.
     added: Vec<u64>,
 }
 

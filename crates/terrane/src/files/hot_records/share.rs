@@ -19,7 +19,7 @@ pub(super) const SEGMENTS_MIN: usize = 2;
 /// The window in which more memory would have helped is one part in this many of the capacity.
 const WINDOW_PARTS: usize = 8;
 
-/// What either side gains at once, as a part of the capacity.
+/// One step moves the boundary by one part in this many of the capacity.
 const STEP_PARTS: usize = 2048;
 
 /// Blocks that were read again take at most one part in this many of the target at once.
@@ -28,7 +28,7 @@ const SHRINK_PARTS: usize = 16;
 /// After this many quick reads in a row, the records are not worth their memory.
 const QUICK_READS_MAX: usize = 1 << 14;
 
-/// The capacity, and what of it the segments of all parts may take together.
+/// The capacity of the pool, and the part of it that the segments may take.
 #[derive(Debug)]
 pub(super) struct Share {
     parts: usize,

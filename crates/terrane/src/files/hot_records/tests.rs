@@ -1,4 +1,4 @@
-//! Hot records beside a real buffer pool.
+//! Hot records in a real buffer pool.
 
 use std::collections::HashMap;
 
@@ -211,7 +211,7 @@ fn blocks_that_others_read_get_memory_back() {
     }
     let before = records.bytes();
     assert!(before > CAPACITY / 2, "{before}");
-    // Twice what fits beside the records.
+    // Twice as many blocks as fit next to the records.
     let slots = (CAPACITY - before) / BLOCK * 2;
     let mut random = Random(5);
     for _ in 0..200_000 {
