@@ -237,3 +237,75 @@ mod few_descriptors {
         assert!(child.status.success() && out.contains("child is done"), "{out}\n{err}");
     }
 }
+
+/// Counts the bytes that are read from files with and without [`RandomReader::expect_random_reads`].
+#[derive(Debug, Clone)]
+struct AdvisedStorage {
+    inner: MemoryStorage,
+    /// The bytes read in order, and at random.
+    read: Arc<[AtomicUsize; 2]>,
+}
+
+#[derive(Debug)]
+struct AdvisedReader {
+    inner: Arc<dyn RandomReader>,
+    read: Arc<[AtomicUsize; 2]>,
+    is_random: AtomicBool,
+}
+
+impl RandomReader for AdvisedReader {
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let kind = usize::from(self.is_random.load(Ordering::SeqCst));
+        self.read[kind].fetch_add(buffer.len(), Ordering::SeqCst);
+        self.inner.read_at(offset, buffer)
+    }
+
+    fn expect_random_reads(&self) {
+        self.is_random.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Storage for AdvisedStorage {
+    terrane_tests::forward_storage! {
+        create_dir_all list len create create_segment open_segment rename hard_link remove
+        sync_dir lock boot_id entropy
+    }
+
+    fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn RandomReader>> {
+        let (inner, read) = (self.inner.open(path, access)?, Arc::clone(&self.read));
+        Ok(Arc::new(AdvisedReader { inner, read, is_random: AtomicBool::new(false) }))
+    }
+}
+
+/// The system reads ahead for compactions, and not for lookups and scans, which read ahead themselves.
+#[test]
+fn the_system_reads_ahead_only_for_jobs() {
+    let storage = AdvisedStorage { inner: MemoryStorage::new(1), read: Arc::default() };
+    let options = Options::new()
+        .storage(Arc::new(storage.clone()))
+        .background(Background::Inline)
+        .memory_budget(1 << 20);
+    let db = options.design(small_tables()).open(DIR).unwrap();
+    let read = || {
+        let [in_order, at_random] = [0, 1].map(|kind| storage.read[kind].load(Ordering::SeqCst));
+        (in_order, at_random)
+    };
+    for remainder in 0..2 {
+        let numbers = (0..KEYS).filter(|number| number % 2 == remainder);
+        numbers.for_each(|number| db.put(key(number), value(number)).unwrap());
+        db.flush().unwrap();
+    }
+    let before = read();
+    db.compact_range(..).unwrap();
+    let after = read();
+    let table_bytes = db.stats().table_bytes as usize;
+    assert!(after.0 - before.0 >= table_bytes / 2, "{before:?} {after:?} of {table_bytes}");
+    // Opening a table reads some of its parts.
+    assert!(after.1 - before.1 < table_bytes, "{before:?} {after:?} of {table_bytes}");
+    read_randomly(&db, 1);
+    assert_eq!(read().0, after.0);
+    let found = db.iter().unwrap().map(Result::unwrap).count();
+    assert_eq!(found as u64, KEYS);
+    assert_eq!(read().0, after.0);
+    db.close().unwrap();
+}

@@ -11,7 +11,7 @@ use terrane_policy::{Run, TableId, TreeShape};
 use crate::base::error::Result;
 use crate::base::shared_map::SharedMap;
 use crate::base::types::SeqNo;
-use crate::files::table::Table;
+use crate::files::table::{ScanLengths, Table};
 use crate::files::value_file::ValueFiles;
 
 /// Levels, runs and tables, ready for reads.
@@ -23,6 +23,8 @@ pub(crate) struct Version {
     tables: SharedMap<TableId, Arc<Table>>,
     /// The value files of the tables.
     values: Arc<ValueFiles>,
+    /// The same for all versions of a tree.
+    scan_lengths: Arc<ScanLengths>,
     /// The range tombstones of all tables, merged when first needed.
     range_tombstones: OnceLock<RangeTombstones>,
     has_range_tombstones: bool,
@@ -94,17 +96,38 @@ impl Version {
         tables: SharedMap<TableId, Arc<Table>>,
         values: ValueFiles,
     ) -> Self {
+        Self::after(&Self::default(), shape, tables, values)
+    }
+
+    /// Returns the next version of the tree.
+    pub(crate) fn after(
+        before: &Self,
+        shape: TreeShape,
+        tables: SharedMap<TableId, Arc<Table>>,
+        values: ValueFiles,
+    ) -> Self {
+        let scan_lengths = Arc::clone(&before.scan_lengths);
         let mut runs = Vec::with_capacity(shape.run_count());
         for (number, level) in shape.levels.iter().enumerate() {
             runs.extend(level.runs.iter().map(|run| Arc::new(OpenRun::new(run, &tables))));
             let infos = level.runs.iter().flat_map(|run| &run.tables);
-            infos.filter_map(|info| tables.get(&info.id)).for_each(|table| table.set_level(number));
+            let tables = infos.filter_map(|info| tables.get(&info.id));
+            tables.for_each(|table| table.enter(number, &scan_lengths));
         }
         let has_range_tombstones = shape.tables().any(|info| info.range_tombstones > 0);
         let has_expiry = shape.tables().any(|info| info.expiry.is_some());
         let range_tombstones = OnceLock::new();
         let values = Arc::new(values);
-        Self { shape, runs, tables, values, range_tombstones, has_range_tombstones, has_expiry }
+        Self {
+            shape,
+            runs,
+            tables,
+            values,
+            scan_lengths,
+            range_tombstones,
+            has_range_tombstones,
+            has_expiry,
+        }
     }
 
     pub(crate) fn shape(&self) -> &TreeShape {

@@ -19,9 +19,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A read that takes at least this long is worth another thread: a sleeping thread begins after
-/// about 10 microseconds, and a fast device takes at least 40 for a block.
+/// A read that takes at least this long, and longer than a copy of its bytes, is worth another thread: a
+/// sleeping thread begins after about 10 microseconds, and a fast device takes at least 40 for a block.
 const SLOW_READ: Duration = Duration::from_micros(20);
+
+/// The bytes that are copied from the page cache in a nanosecond, at least.
+const COPIED_PER_NANO: u64 = 2;
 
 /// A slow read adds this to the score, and a quick read subtracts 1: threads help if at least about
 /// one in eight reads is slow.
@@ -89,22 +92,36 @@ impl IoThreads {
         self.shared.score.load(Ordering::Relaxed) >= HELPS_FROM
     }
 
-    /// Runs a read on this thread, and records its duration.
+    /// Runs a read of a block on this thread, and records its duration.
     pub(crate) fn read_alone<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.read_much_alone(0, read)
+    }
+
+    /// Does the same for a read of about `bytes` bytes.
+    pub(crate) fn read_much_alone<T>(&self, bytes: u64, read: impl FnOnce() -> T) -> T {
         let begin = Instant::now();
         let result = read();
-        self.shared.note_duration(begin.elapsed());
+        self.shared.note_duration(begin.elapsed(), bytes);
         result
     }
 
-    /// Starts a read on another thread.
+    /// Starts a read of a block on another thread.
     pub(crate) fn start<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Pending<T> {
+        self.start_much(0, read)
+    }
+
+    /// Does the same for a read of about `bytes` bytes.
+    pub(crate) fn start_much<T: Send + 'static>(
+        &self,
+        bytes: u64,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Pending<T> {
         let shared = Arc::clone(&self.shared);
         let progress = Mutex::new(Progress::Waiting(Box::new(read)));
-        let task = Arc::new(Task { shared, progress, done: Condvar::new() });
+        let task = Arc::new(Task { shared, bytes, progress, done: Condvar::new() });
         self.offer(Arc::clone(&task) as Arc<dyn Run>);
         Pending(task)
     }
@@ -169,9 +186,10 @@ impl Shared {
         threads
     }
 
-    fn note_duration(&self, took: Duration) {
+    fn note_duration(&self, took: Duration, bytes: u64) {
         let score = self.score.load(Ordering::Relaxed);
-        let next = match took >= SLOW_READ {
+        let slow = SLOW_READ + Duration::from_nanos(bytes / COPIED_PER_NANO);
+        let next = match took >= slow {
             true => (score + SLOW_SCORE).min(SCORE_MAX),
             false => score.saturating_sub(1),
         };
@@ -225,6 +243,7 @@ impl Run for Work {
 
 struct Task<T> {
     shared: Arc<Shared>,
+    bytes: u64,
     progress: Mutex<Progress<T>>,
     done: Condvar,
 }
@@ -257,7 +276,7 @@ impl<T: Send> Run for Task<T> {
         };
         let begin = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(read));
-        self.shared.note_duration(begin.elapsed());
+        self.shared.note_duration(begin.elapsed(), self.bytes);
         *self.lock() = result.map_or(Progress::Over, Progress::Done);
         self.done.notify_all();
     }
@@ -361,11 +380,11 @@ mod tests {
     fn quick_reads_need_no_threads_until_several_are_slow() {
         let threads = IoThreads::new(1);
         assert!(threads.helps());
-        (0..SCORE_MAX).for_each(|_| threads.shared.note_duration(Duration::ZERO));
+        (0..SCORE_MAX).for_each(|_| threads.shared.note_duration(Duration::ZERO, 0));
         assert!(!threads.helps());
         threads.read_alone(|| std::thread::sleep(SLOW_READ));
         assert!(!threads.helps());
-        (0..2).for_each(|_| threads.shared.note_duration(SLOW_READ));
+        (0..2).for_each(|_| threads.shared.note_duration(SLOW_READ, 0));
         assert!(threads.helps());
         assert!(!IoThreads::new(0).helps());
     }

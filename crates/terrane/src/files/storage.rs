@@ -230,6 +230,10 @@ pub trait RandomReader: Send + Sync + fmt::Debug {
     fn is_direct(&self) -> bool {
         false
     }
+
+    /// Announces that what is read next does not follow what was read last, so that the operating system need
+    /// not read ahead.
+    fn expect_random_reads(&self) {}
 }
 
 /// A file of fixed length that is overwritten in place.

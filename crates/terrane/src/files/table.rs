@@ -21,7 +21,8 @@
 //! | `packing`, `zstd` | compressed blocks |
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
 //! | `resident`, `hot` | lookups that read no file; lookups whose block is not in memory |
-//! | `cursor`, `read_ahead` | scans; reading a whole table once |
+//! | `cursor`, `scan_window`, `scan_lengths` | scans; what they read at once; what they have needed |
+//! | `read_ahead`, `sequential_file` | reading a whole table once |
 //! | `slots`, `warming` | the slots of blocks; keeps new blocks in memory |
 //! | `verify`, `salvage` | checks a table; reads a damaged one |
 
@@ -48,7 +49,9 @@ mod reader;
 #[cfg(feature = "async")]
 mod resident;
 mod salvage;
+mod scan_lengths;
 mod scan_window;
+mod sequential_file;
 mod sink;
 mod slots;
 mod stored;
@@ -69,6 +72,7 @@ pub(crate) use open_files::{OpenFiles, TableReader};
 pub(crate) use packing::check_compression;
 pub(crate) use reader::{Table, TableEnvironment};
 pub(crate) use salvage::SalvageCursor;
+pub(crate) use scan_lengths::ScanLengths;
 pub(crate) use scan_window::ScanPace;
 pub(crate) use sink::{SINK_BYTES, Sink, UnsyncedFile};
 pub(crate) use slots::WarmSlots;

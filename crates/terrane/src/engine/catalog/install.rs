@@ -160,7 +160,7 @@ impl Catalog {
             tables.insert(record.info.id, table);
         }
         let values = values_of(before.values(), keyspace, &edit.value_files, &self.context);
-        let version = Arc::new(Version::new(shape, tables, values));
+        let version = Arc::new(Version::after(&before, shape, tables, values));
         tree.replace(|mut state| {
             if let Some(flushed) = &edit.flushed {
                 state.immutables.retain(|immutable| !Arc::ptr_eq(immutable, flushed));

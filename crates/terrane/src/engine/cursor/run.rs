@@ -174,7 +174,7 @@ impl RunCursor {
     /// Moves from the end of a table to the next one, where its read-ahead continues.
     #[cold]
     fn next_table(&mut self) -> Result<()> {
-        let pace = self.entries.as_ref().and_then(TableCursor::scan_pace);
+        let pace = self.entries.as_mut().and_then(TableCursor::take_scan_pace);
         self.first_from(self.index + 1, pace)
     }
 

@@ -70,6 +70,12 @@ impl RandomReader for DiskReader {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(&self.0, buffer, offset)
     }
+
+    #[cfg(target_os = "linux")]
+    fn expect_random_reads(&self) {
+        // Without the advice reads are only slower.
+        let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::Random);
+    }
 }
 
 #[cfg(windows)]

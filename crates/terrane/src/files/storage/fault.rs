@@ -327,6 +327,10 @@ impl RandomReader for FaultyFile<Arc<dyn RandomReader>> {
     fn is_direct(&self) -> bool {
         self.file.is_direct()
     }
+
+    fn expect_random_reads(&self) {
+        self.file.expect_random_reads();
+    }
 }
 
 impl Segment for FaultyFile<Box<dyn Segment>> {

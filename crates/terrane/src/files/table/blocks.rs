@@ -13,6 +13,7 @@ use super::open_files::TableReader;
 use super::open_table::OpenTable;
 use super::packing::{self, Packing};
 use super::reader::{Table, TableEnvironment, TableFile};
+use super::sequential_file::SequentialFile;
 use super::slots::{INDEX_SLOT, data_slot};
 use super::stored::{self, TRAILER_BYTES};
 use crate::base::error::Result;
@@ -76,8 +77,7 @@ impl Table {
         &self.file.environment.io_threads
     }
 
-    /// Returns the end of the longest run of blocks from `number` on that takes at most `bytes`
-    /// bytes, or of a run of one block if that block alone is longer.
+    /// Returns the end of the blocks from `number` on that begin within `bytes` bytes.
     pub(super) fn blocks_within(&self, number: usize, bytes: u64) -> Result<usize> {
         self.with_index(|opened, index| {
             let count = opened.index.len();
@@ -85,8 +85,8 @@ impl Table {
                 return number;
             }
             let start = index.block(number).start;
-            let fits = |&next: &usize| index.block(next).end.saturating_sub(start) <= bytes;
-            (number + 1..count).take_while(fits).last().unwrap_or(number) + 1
+            let begins_within = |&next: &usize| index.block(next).start - start < bytes;
+            (number + 1..count).take_while(begins_within).last().unwrap_or(number) + 1
         })
     }
 
@@ -107,12 +107,13 @@ impl Table {
     }
 
     /// Verifies and decompresses a data block that was read ahead. Puts it into its slot if the buffer
-    /// manager has free memory.
+    /// manager has free memory, or if `keeps` says so.
     pub(super) fn install_block(
         &self,
         number: usize,
         stored: &[u8],
         offset: u64,
+        keeps: bool,
     ) -> Result<BlockRef> {
         let opened = self.opened()?;
         let environment = &*self.file.environment;
@@ -123,7 +124,7 @@ impl Table {
         let verified = stored::verify(stored, self.id(), offset, path, what);
         let (bytes, packing) = self.file.environment.noting_damage(verified)?;
         let len = packing::unpacked_len(bytes, packing, path, offset, what)?;
-        if !buffer.has_room(len) {
+        if !keeps && !buffer.has_room(len) {
             return self.standalone_block(bytes, packing, offset);
         }
         let mut block = environment.allocate_at_once(len);
@@ -131,12 +132,14 @@ impl Table {
         Ok(opened.slots.fill(data_slot(number), block.freeze(), Priority::Data))
     }
 
-    /// Reads a data block from the file, bypassing the buffer manager. Returns it verified and
+    /// Reads a data block from a file, bypassing the buffer manager. Returns it verified and
     /// decompressed.
-    pub(super) fn raw_block(&self, number: usize) -> Result<BlockRef> {
+    pub(super) fn raw_block(&self, file: &SequentialFile, number: usize) -> Result<BlockRef> {
         let place = self.block_place(number)?;
         let len = place.end.saturating_sub(place.start) as usize;
-        let stored = self.file.read(&self.opened()?.reader, place.start, len)?;
+        self.file.check_place(place.start, len)?;
+        let mut stored = vec![0; len];
+        file.read_into(&self.file, self.opened()?, place.start, &mut stored)?;
         let verified = stored::verify(&stored, self.id(), place.start, self.path(), "data block");
         let (bytes, packing) = self.file.environment.noting_damage(verified)?;
         self.standalone_block(bytes, packing, place.start)

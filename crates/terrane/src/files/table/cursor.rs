@@ -60,14 +60,15 @@ impl TableCursor {
     }
 
     /// Returns the pace of read-ahead at the end of this table, for the next one.
-    pub(crate) fn scan_pace(&self) -> Option<ScanPace> {
-        let window = self.window.as_ref()?;
-        window.pace(self.table.block_count().ok()?)
+    pub(crate) fn take_scan_pace(&mut self) -> Option<ScanPace> {
+        let window = self.window.as_mut()?;
+        window.take_pace(self.table.block_count().ok()?)
     }
 
     /// Continues a scan that read the table before to its end.
     pub(crate) fn continue_scan(&mut self, pace: ScanPace) {
-        self.window = Some(Box::new(ScanWindow::continuing(pace)));
+        // If this fails, the scan begins to read ahead anew.
+        self.window = ScanWindow::continuing(&self.table, pace).ok().map(Box::new);
     }
 
     #[inline]
@@ -293,8 +294,12 @@ impl TableCursor {
         let threads = self.table.io_threads();
         // Jobs bypass the pool.
         if self.ahead.is_none() && threads.helps() && !self.table.is_block_resident(number) {
+            if self.window.get_or_insert_default().start(&self.table, number) {
+                return;
+            }
             let table = Arc::clone(&self.table);
-            self.loading = Some((number, threads.start(move || table.block(number))));
+            let pending = threads.start(move || table.block(number));
+            self.loading = Some((number, pending));
         }
     }
 

@@ -4,7 +4,8 @@
 //! stays open, and a file that was closed is opened again by name when it is next read.
 //!
 //! 1. A file in use stays open, because its reader holds a reference. Each thread, including those of
-//!    [`crate::files::io_threads`], may thus briefly have one more file open than the limit.
+//!    [`crate::files::io_threads`], may thus briefly have one more file open than the limit. Jobs that read
+//!    whole tables have files of their own ([`super::sequential_file`]): up to an eighth more.
 //! 2. A file can be opened again as long as its [`Table`](super::Table) exists, because a writer
 //!    removes the file only after the last user has dropped an obsolete table. In a read-only opening
 //!    another process removes files, so its files stay open, without a limit.
@@ -37,6 +38,21 @@ pub(crate) struct OpenFiles {
     /// The maximum number of files that stay open; `None` for no limit.
     max: Option<usize>,
     state: Mutex<State>,
+    /// The number of files of jobs.
+    sequential: AtomicUsize,
+}
+
+/// The most files of jobs that are open at once.
+const SEQUENTIAL_MAX: usize = 64;
+
+/// The permission to open a file of a job, which is returned when this value is dropped.
+#[derive(Debug)]
+pub(super) struct SequentialPermit(Arc<OpenFiles>);
+
+impl Drop for SequentialPermit {
+    fn drop(&mut self) {
+        self.0.sequential.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -127,7 +143,17 @@ impl Slot {
 impl OpenFiles {
     /// Keeps at most `max` files open, or all of them.
     pub(crate) fn new(max: Option<usize>) -> Arc<Self> {
-        Arc::new(Self { owner: Owner::this_process(), max, state: Mutex::default() })
+        let (owner, state) = (Owner::this_process(), Mutex::default());
+        Arc::new(Self { owner, max, state, sequential: AtomicUsize::new(0) })
+    }
+
+    /// Permits a job to open a file of its own, unless many are open: up to an eighth of the limit.
+    pub(super) fn permit_sequential(self: &Arc<Self>) -> Option<SequentialPermit> {
+        let most = self.max.map_or(SEQUENTIAL_MAX, |max| (max / 8).min(SEQUENTIAL_MAX));
+        // Relaxed: no other memory access depends on the number.
+        let open = self.sequential.fetch_add(1, Ordering::Relaxed);
+        let permit = SequentialPermit(Arc::clone(self));
+        (open < most).then_some(permit)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -349,5 +375,18 @@ mod tests {
         assert_eq!(files.counts(), OpenFileCounts { open: 40, closed: 0 });
         let error = many[42].with(|| Err(io::ErrorKind::NotFound.into()), |_| ()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn jobs_open_few_files_of_their_own() {
+        for (max, most) in [(Some(16), 2), (Some(1 << 20), SEQUENTIAL_MAX), (None, SEQUENTIAL_MAX)]
+        {
+            let files = OpenFiles::new(max);
+            for _ in 0..2 {
+                let permits: Vec<_> = std::iter::from_fn(|| files.permit_sequential()).collect();
+                assert_eq!(permits.len(), most);
+                assert!(files.permit_sequential().is_none());
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! stay in memory. Everything else is read through the buffer manager. The file itself may be closed
 //! between two reads ([`open_files`](super::open_files)).
 
+use std::io;
 use std::sync::Arc;
 
 use terrane_memtable::Fragment;
@@ -21,7 +22,7 @@ use crate::base::error::{Error, Result};
 use crate::base::memory_ledger::Charge;
 use crate::base::stats::Counter;
 use crate::files::buffer::{BLOCK_LEN_MAX, Slots, pin};
-use crate::files::storage::Access;
+use crate::files::storage::{Access, RandomReader};
 
 /// The parts of an open table that stay in memory.
 pub(super) struct OpenTable {
@@ -46,8 +47,7 @@ impl TableFile {
             return Err(Error::corruption(&self.path, None, "table", detail));
         }
         let reader = TableReader::new(&self.environment.open_files);
-        let open = || storage.open(&self.path, *access);
-        let is_direct = reader.with(open, |file| file.is_direct()).map_err(io)?;
+        let is_direct = reader.with(|| self.open_shared(), |file| file.is_direct()).map_err(io)?;
         if *access == Access::Direct && !is_direct {
             self.environment.counters.add(Counter::DirectRefused, 1);
         }
@@ -113,6 +113,14 @@ impl TableFile {
         Ok((layout, slots))
     }
 
+    /// Opens the file for readers. They read ahead themselves ([`super::scan_window`]).
+    fn open_shared(&self) -> io::Result<Arc<dyn RandomReader>> {
+        let TableEnvironment { storage, access, .. } = &*self.environment;
+        let file = storage.open(&self.path, *access)?;
+        file.expect_random_reads();
+        Ok(file)
+    }
+
     /// Fills `buffer` from the file, which is opened first if it was closed to make room for others.
     pub(super) fn read_into(
         &self,
@@ -120,11 +128,9 @@ impl TableFile {
         offset: u64,
         buffer: &mut [u8],
     ) -> Result<()> {
-        let TableEnvironment { storage, access, .. } = &*self.environment;
-        let open = || storage.open(&self.path, *access);
-        let read = reader.with(open, |file| file.read_at(offset, buffer));
+        let read = reader.with(|| self.open_shared(), |file| file.read_at(offset, buffer));
         let read = read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
+            io::ErrorKind::NotFound => {
                 let detail = "the file is missing; another program removed it while it was in use";
                 Error::corruption(&self.path, None, "table", detail)
             }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::index::Index;
 use super::open_table::OpenTable;
 use super::reader::Table;
+use super::sequential_file::SequentialFile;
 use super::stored::{self, TRAILER_BYTES};
 use super::warming::Heat;
 use crate::base::error::Result;
@@ -19,6 +20,8 @@ use crate::files::buffer::BlockRef;
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     chunk_bytes: usize,
+    /// The file, once the first block was read.
+    file: Option<SequentialFile>,
     /// The index, which bypasses the buffer manager as well.
     index: Vec<u8>,
     /// Bytes of the file from `window_start` on.
@@ -31,7 +34,8 @@ pub(super) struct ReadAhead {
 impl ReadAhead {
     /// Reads about `chunk_bytes` at a time.
     pub(super) fn new(chunk_bytes: usize, heat: Option<Arc<Heat>>) -> Self {
-        Self { chunk_bytes, index: Vec::new(), window: Vec::new(), window_start: 0, heat }
+        let (file, index, window) = (None, Vec::new(), Vec::new());
+        Self { chunk_bytes, file, index, window, window_start: 0, heat }
     }
 
     /// Returns a data block, verified and decompressed. Reading blocks in ascending order is cheap.
@@ -77,7 +81,8 @@ impl ReadAhead {
         }
         self.window.resize(len, 0);
         self.window_start = place.start;
-        let read = table.file.read_into(&opened.reader, place.start, &mut self.window);
+        let file = self.file.get_or_insert_with(|| SequentialFile::open(&table.file));
+        let read = file.read_into(&table.file, opened, place.start, &mut self.window);
         if let Err(error) = read {
             self.window.clear();
             return Err(error);

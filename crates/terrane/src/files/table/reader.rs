@@ -14,6 +14,7 @@ use terrane_policy::TableInfo;
 use super::open_files::OpenFiles;
 use super::open_table::OpenTable;
 use super::properties::Properties;
+use super::scan_lengths::ScanLengths;
 use super::slots::WarmSlots;
 use super::stored::TableFileId;
 use crate::base::clock::{Clock, SystemClock};
@@ -160,12 +161,19 @@ pub(super) struct TableFile {
     pub(super) environment: Arc<TableEnvironment>,
     /// The level of the table, for counters.
     level: AtomicU8,
+    /// The lengths of the scans of the tree, from the first version on that has the table.
+    scan_lengths: OnceLock<Arc<ScanLengths>>,
 }
 
 impl TableFile {
     #[inline]
     pub(super) fn level(&self) -> u8 {
         self.level.load(Ordering::Relaxed)
+    }
+
+    /// The lengths of scans of the tree, or of the table alone if it is in no tree.
+    pub(super) fn scan_lengths(&self) -> &Arc<ScanLengths> {
+        self.scan_lengths.get_or_init(Arc::default)
     }
 }
 
@@ -201,7 +209,14 @@ impl Table {
         let environment = Arc::clone(environment);
         let size_bytes = info.size_bytes;
         Arc::new(Self {
-            file: TableFile { id, path, size_bytes, environment, level: AtomicU8::new(0) },
+            file: TableFile {
+                id,
+                path,
+                size_bytes,
+                environment,
+                level: AtomicU8::new(0),
+                scan_lengths: OnceLock::new(),
+            },
             info,
             opened: OnceLock::new(),
             is_obsolete: AtomicBool::new(false),
@@ -222,8 +237,9 @@ impl Table {
         &self.file.path
     }
 
-    /// Sets the level of the table.
-    pub(crate) fn set_level(&self, level: usize) {
+    /// Sets the level of the table in its tree, and the lengths of the scans of the tree.
+    pub(crate) fn enter(&self, level: usize, scan_lengths: &Arc<ScanLengths>) {
+        self.file.scan_lengths.get_or_init(|| Arc::clone(scan_lengths));
         // Relaxed: a concurrent read may be counted for either level.
         self.file.level.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
@@ -299,12 +315,6 @@ impl Table {
     pub(crate) fn filter_and_index_bytes(&self) -> Result<(u64, u64)> {
         let footer = &self.opened()?.footer;
         Ok((u64::from(footer.filter.len), u64::from(footer.index.len)))
-    }
-
-    /// Reads the table without the cache and checks it: all checksums, the order and number of
-    /// entries, and that all entries are within the range that the manifest states.
-    pub(crate) fn verify(&self) -> Result<()> {
-        super::verify::verify(self)
     }
 }
 

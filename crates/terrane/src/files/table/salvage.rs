@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::block::BlockCursor;
 use super::reader::Table;
+use super::sequential_file::SequentialFile;
 use crate::base::error::{Error, Result};
 use crate::base::types::{EntryKind, SeqNo};
 
@@ -13,12 +14,14 @@ pub(crate) struct SalvageCursor {
     table: Arc<Table>,
     next_block: usize,
     entries: BlockCursor,
+    file: SequentialFile,
 }
 
 impl SalvageCursor {
     /// Creates a cursor before the first entry.
     pub(crate) fn new(table: Arc<Table>) -> Self {
-        Self { table, next_block: 0, entries: BlockCursor::default() }
+        let file = SequentialFile::open(&table.file);
+        Self { table, next_block: 0, entries: BlockCursor::default(), file }
     }
 
     pub(crate) fn table(&self) -> &Arc<Table> {
@@ -68,7 +71,7 @@ impl SalvageCursor {
     }
 
     fn load(&mut self) -> Result<()> {
-        let block = self.table.block(self.next_block - 1)?;
+        let block = self.table.raw_block(&self.file, self.next_block - 1)?;
         let first = self.entries.set(block).and_then(|()| self.entries.seek_first());
         first.map_err(|error| self.corrupt(error))
     }

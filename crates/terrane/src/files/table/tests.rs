@@ -436,7 +436,7 @@ fn flipped_and_cut_tables_give_right_answers_or_errors() {
 }
 
 /// A table of many small blocks, and a pool with memory for `capacity` bytes of them.
-fn long_table(
+pub(super) fn long_table(
     storage: &MemoryStorage,
     compression: Compression,
     access: Access,
@@ -512,7 +512,7 @@ fn a_scan_continues_its_read_ahead_in_the_next_table() {
     while cursor.is_valid() {
         cursor.next().unwrap();
     }
-    let (window, _) = first_read(cursor.scan_pace());
+    let (window, _) = first_read(cursor.take_scan_pace());
     // The first read includes the index.
     assert!(window > one_block + (100 << 10), "{window} bytes after {one_block}");
 }

@@ -4,13 +4,22 @@ use terrane_policy::Expiry;
 
 use super::block::BlockCursor;
 use super::reader::Table;
+use super::sequential_file::SequentialFile;
 use crate::base::error::{Error, Result};
 use crate::base::expiry::expires_at_micros;
 use crate::base::types::{EntryKind, SeqNo};
 
-/// See [`Table::verify`].
-pub(super) fn verify(table: &Table) -> Result<()> {
+impl Table {
+    /// Reads the table without the cache and checks it: all checksums, the order and number of
+    /// entries, and that all entries are within the range that the manifest states.
+    pub(crate) fn verify(&self) -> Result<()> {
+        verify(self)
+    }
+}
+
+fn verify(table: &Table) -> Result<()> {
     table.file.verify_parts(table.opened()?)?;
+    let file = SequentialFile::open(&table.file);
     let properties = table.properties()?.clone();
     let wrong = |detail: &str| Error::corruption(table.path(), None, "table", detail);
     let mut entries = BlockCursor::default();
@@ -20,7 +29,7 @@ pub(super) fn verify(table: &Table) -> Result<()> {
         let offset = table.block_offset(number)?;
         let corrupt =
             |detail: String| Error::corruption(table.path(), Some(offset), "data block", detail);
-        entries.set(table.raw_block(number)?).map_err(|error| corrupt(error.to_string()))?;
+        entries.set(table.raw_block(&file, number)?).map_err(|error| corrupt(error.to_string()))?;
         entries.seek_first().map_err(|error| corrupt(error.to_string()))?;
         while entries.is_valid() {
             let (key, seq) = (entries.key(), entries.seq());

@@ -1,0 +1,42 @@
+//! A file of its own for a job that reads a table from front to back once.
+//!
+//! The operating system does not read ahead in the files that readers share, because what lookups and scans
+//! need next is not what follows ([`RandomReader::expect_random_reads`]). It does in these files.
+
+use std::sync::Arc;
+
+use super::open_files::SequentialPermit;
+use super::open_table::OpenTable;
+use super::reader::TableFile;
+use crate::base::error::{Error, Result};
+use crate::files::storage::RandomReader;
+
+/// The file of one pass over a table: one of its own, or else the one that readers share.
+#[derive(Debug)]
+pub(super) struct SequentialFile(Option<(Arc<dyn RandomReader>, SequentialPermit)>);
+
+impl SequentialFile {
+    /// Opens the file, unless too many are open, or the file is gone or cannot be opened.
+    pub(super) fn open(file: &TableFile) -> Self {
+        let environment = &*file.environment;
+        let permit = environment.open_files.permit_sequential();
+        let open = || environment.storage.open(&file.path, environment.access).ok();
+        Self(permit.and_then(|permit| Some((open()?, permit))))
+    }
+
+    /// Fills `buffer` with the bytes of the table from `offset` on.
+    pub(super) fn read_into(
+        &self,
+        file: &TableFile,
+        opened: &OpenTable,
+        offset: u64,
+        buffer: &mut [u8],
+    ) -> Result<()> {
+        match &self.0 {
+            Some((own, _)) => {
+                own.read_at(offset, buffer).map_err(|error| Error::io("read", &file.path, error))
+            }
+            None => file.read_into(&opened.reader, offset, buffer),
+        }
+    }
+}
