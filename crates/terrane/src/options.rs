@@ -101,9 +101,10 @@ options! {
 
     /// The maximum number of table files that stay open; a file that was closed is opened again when it is
     /// next read. Each reading thread, including the engine's own 16, may briefly have one more file open.
-    /// The log, the manifest and running jobs need about twenty more. Table files take at most half of the
-    /// limit of the process (`ulimit -n`), regardless of this option. A read-only opening opens all tables
-    /// and keeps them open, because another process may remove the files; the option does not apply to it.
+    /// The log, the manifest and running jobs need about twenty more, and jobs open tables for themselves: up
+    /// to an eighth of this number, at most 64. Table files take at most half of the limit of the process
+    /// (`ulimit -n`), regardless of this option. A read-only opening opens all tables and keeps them
+    /// open, because another process may remove the files; the option does not apply to it.
     open_files: usize as usize = default_open_files(),
     accepts "1 to 1000000" where |count| (1..=1_000_000).contains(count),
     trade_off "More open files save reopening when many tables are read, but take descriptors from the rest of the program.",

@@ -282,22 +282,25 @@ fn an_error_at_the_back_ends_the_iterator_for_good() {
         .read_mode(ReadMode::Cached)
         .design(crate::support::small_design());
     let db = options.open(crate::support::DIR).unwrap();
-    fill(&db, 100, 0);
+    // More than one read-ahead.
+    fill(&db, 1000, 0);
     db.flush().unwrap();
     let mut iter = db.iter().unwrap();
-    assert_eq!(next_back(&mut iter).unwrap(), "099");
+    assert_eq!(next_back(&mut iter).unwrap(), "999");
     storage.set(Some(Fault {
         operation: Some(Operation::Read),
         path_contains: ".sst".into(),
         after: 0,
-        is_permanent: false,
+        // A block whose read-ahead failed is read again.
+        is_permanent: true,
         error: std::io::ErrorKind::Other,
     }));
     let error = std::iter::from_fn(|| iter.next_back()).find_map(Result::err).unwrap();
     assert!(error.to_string().contains(".sst"), "{error}");
+    storage.set(None);
     iter.seek("000").unwrap();
     assert!(iter.next_back().is_none() && iter.next().is_none());
-    assert_eq!(keys(db.iter().unwrap().rev()).len(), 100);
+    assert_eq!(keys(db.iter().unwrap().rev()).len(), 1000);
 }
 
 #[test]

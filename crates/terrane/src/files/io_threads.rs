@@ -23,8 +23,10 @@ use std::time::{Duration, Instant};
 /// sleeping thread begins after about 10 microseconds, and a fast device takes at least 40 for a block.
 const SLOW_READ: Duration = Duration::from_micros(20);
 
-/// The bytes that are copied from the page cache in a nanosecond, at least.
+/// The bytes that are copied from the page cache in a nanosecond, at least, and at most about. Between the two
+/// a large read may come from either.
 const COPIED_PER_NANO: u64 = 2;
+const COPIED_PER_NANO_MAX: u64 = 8;
 
 /// A slow read adds this to the score, and a quick read subtracts 1: threads help if at least about
 /// one in eight reads is slow.
@@ -188,10 +190,13 @@ impl Shared {
 
     fn note_duration(&self, took: Duration, bytes: u64) {
         let score = self.score.load(Ordering::Relaxed);
-        let slow = SLOW_READ + Duration::from_nanos(bytes / COPIED_PER_NANO);
-        let next = match took >= slow {
-            true => (score + SLOW_SCORE).min(SCORE_MAX),
-            false => score.saturating_sub(1),
+        let copied_at = |per_nano| SLOW_READ + Duration::from_nanos(bytes / per_nano);
+        let next = if took >= copied_at(COPIED_PER_NANO) {
+            (score + SLOW_SCORE).min(SCORE_MAX)
+        } else if took < copied_at(COPIED_PER_NANO_MAX) {
+            score.saturating_sub(1)
+        } else {
+            score
         };
         // An unchanged value is not stored, because all readers share the cache line.
         if next != score {

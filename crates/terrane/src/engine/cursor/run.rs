@@ -181,12 +181,10 @@ impl RunCursor {
     /// Moves to the first entry of the tables from `index` on. It skips tables that contain only
     /// range tombstones.
     #[inline(never)]
-    fn first_from(&mut self, index: usize, pace: Option<ScanPace>) -> Result<()> {
+    fn first_from(&mut self, index: usize, mut pace: Option<ScanPace>) -> Result<()> {
         for index in index..self.run.tables().len() {
             if let Some(entries) = self.open(index) {
-                if let Some(pace) = pace {
-                    entries.continue_scan(pace);
-                }
+                entries.continue_scan(&mut pace);
                 entries.seek_first()?;
                 if entries.is_valid() {
                     return Ok(());

@@ -13,6 +13,7 @@ use super::open_files::TableReader;
 use super::open_table::OpenTable;
 use super::packing::{self, Packing};
 use super::reader::{Table, TableEnvironment, TableFile};
+use super::scan_window::Toward;
 use super::sequential_file::SequentialFile;
 use super::slots::{INDEX_SLOT, data_slot};
 use super::stored::{self, TRAILER_BYTES};
@@ -29,6 +30,9 @@ pub(super) const BLOCK_HEAD_LINES: usize = 4;
 /// reads wait for a device.
 const TIMED_READS: u64 = 16;
 const TIMED_UNIT: u64 = 4096;
+
+/// How far a block that is read with others may extend beyond them, at least.
+const SLACK_BYTES: u64 = 4096;
 
 impl Table {
     /// Returns the data block with this number, verified and decompressed.
@@ -77,16 +81,47 @@ impl Table {
         &self.file.environment.io_threads
     }
 
-    /// Returns the end of the blocks from `number` on that begin within `bytes` bytes.
-    pub(super) fn blocks_within(&self, number: usize, bytes: u64) -> Result<usize> {
+    /// Returns a block and those after it in a direction that begin within `bytes` bytes and do not extend
+    /// far beyond, and the bytes of all.
+    pub(super) fn blocks_within(
+        &self,
+        number: usize,
+        toward: Toward,
+        bytes: u64,
+    ) -> Result<(Range<usize>, u64)> {
+        let longest = bytes + (bytes / 4).max(SLACK_BYTES);
         self.with_index(|opened, index| {
             let count = opened.index.len();
             if number >= count {
-                return number;
+                return (number..number, 0);
             }
-            let start = index.block(number).start;
-            let begins_within = |&next: &usize| index.block(next).start - start < bytes;
-            (number + 1..count).take_while(begins_within).last().unwrap_or(number) + 1
+            let place = index.block(number);
+            // The distances at which a block begins and ends.
+            let distances = |other: usize| {
+                let other = index.block(other);
+                match toward {
+                    Toward::End => {
+                        [other.start, other.end].map(|at| at.saturating_sub(place.start))
+                    }
+                    Toward::Start => {
+                        [other.end, other.start].map(|at| place.end.saturating_sub(at))
+                    }
+                }
+            };
+            let is_within = |&other: &usize| {
+                let [begin, end] = distances(other);
+                begin < bytes && end <= longest
+            };
+            let numbers = match toward {
+                Toward::End => {
+                    number..number + 1 + (number + 1..count).take_while(is_within).count()
+                }
+                Toward::Start => {
+                    number - (0..number).rev().take_while(is_within).count()..number + 1
+                }
+            };
+            let last = if toward == Toward::End { numbers.end - 1 } else { numbers.start };
+            (numbers, distances(last)[1])
         })
     }
 
@@ -138,6 +173,9 @@ impl Table {
         let place = self.block_place(number)?;
         let len = place.end.saturating_sub(place.start) as usize;
         self.file.check_place(place.start, len)?;
+        if len <= TRAILER_BYTES {
+            return Err(self.file.corrupt(place.start, "data block", "it is too short"));
+        }
         let mut stored = vec![0; len];
         file.read_into(&self.file, self.opened()?, place.start, &mut stored)?;
         let verified = stored::verify(&stored, self.id(), place.start, self.path(), "data block");

@@ -6,7 +6,7 @@ use super::block::BlockCursor;
 use super::index::Narrowed;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
-use super::scan_window::{ScanPace, ScanWindow};
+use super::scan_window::{ScanPace, ScanWindow, Toward};
 use super::warming::Heat;
 use crate::base::codec::{DecodeError, Decoded};
 use crate::base::error::{Error, Result};
@@ -30,6 +30,8 @@ pub(crate) struct TableCursor {
     loading: Option<(usize, Pending<Result<BlockRef>>)>,
     /// Reads blocks ahead, for a scan.
     window: Option<Box<ScanWindow>>,
+    /// The direction of the scan.
+    toward: Toward,
     /// Reads blocks ahead, for a cursor that reads the whole table once.
     ahead: Option<Box<ReadAhead>>,
 }
@@ -50,7 +52,8 @@ enum Prefetched {
 impl TableCursor {
     pub(crate) fn new(table: Arc<Table>) -> Self {
         let (entries, prefetched) = (BlockCursor::default(), Prefetched::Nothing);
-        Self { table, block: 0, entries, prefetched, loading: None, window: None, ahead: None }
+        let (loading, window, ahead) = (None, None, None);
+        Self { table, block: 0, entries, prefetched, loading, window, toward: Toward::End, ahead }
     }
 
     /// Switches to reading the table once from front to back, about `chunk_bytes` at a time, bypassing
@@ -65,10 +68,14 @@ impl TableCursor {
         window.take_pace(self.table.block_count().ok()?)
     }
 
-    /// Continues a scan that read the table before to its end.
-    pub(crate) fn continue_scan(&mut self, pace: ScanPace) {
-        // If this fails, the scan begins to read ahead anew.
-        self.window = ScanWindow::continuing(&self.table, pace).ok().map(Box::new);
+    /// Continues a scan that read the table before to its end, unless this table has no blocks.
+    pub(crate) fn continue_scan(&mut self, pace: &mut Option<ScanPace>) {
+        if self.table.block_count().is_ok_and(|count| count > 0)
+            && let Some(pace) = pace.take()
+        {
+            // If this fails, the scan begins to read ahead anew.
+            self.window = ScanWindow::continuing(&self.table, pace).ok().map(Box::new);
+        }
     }
 
     #[inline]
@@ -109,6 +116,7 @@ impl TableCursor {
 
     pub(crate) fn seek_first(&mut self) -> Result<()> {
         self.forget_prefetch();
+        self.toward = Toward::End;
         if self.load(0)? {
             self.step(BlockCursor::seek_first)?;
         }
@@ -117,6 +125,7 @@ impl TableCursor {
 
     pub(crate) fn seek_last(&mut self) -> Result<()> {
         self.forget_prefetch();
+        self.toward = Toward::Start;
         let count = self.table.block_count()?;
         if count > 0 && self.load(count - 1)? {
             self.step(BlockCursor::seek_last)?;
@@ -163,10 +172,18 @@ impl TableCursor {
     pub(crate) fn forget_prefetch(&mut self) {
         self.prefetched = Prefetched::Nothing;
         self.loading = None;
+        if let Some(window) = &mut self.window {
+            window.forget_start();
+        }
     }
 
     /// Moves to the first entry at or after `(key, seq)`.
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.toward = Toward::End;
+        self.find(key, seq)
+    }
+
+    fn find(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         if self.ahead.is_none() {
             self.table.note_read();
         }
@@ -214,8 +231,9 @@ impl TableCursor {
     /// Moves to the last entry before `(key, seq)`.
     pub(crate) fn seek_before(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
         self.forget_prefetch();
+        self.toward = Toward::Start;
         // Versions of a key may span several blocks, so search from the first entry after it.
-        self.seek(key, seq)?;
+        self.find(key, seq)?;
         if self.is_valid() { self.previous() } else { self.seek_last() }
     }
 
@@ -310,12 +328,13 @@ impl TableCursor {
             && loading == number
             && let Some(Ok(block)) = pending.wait()
         {
+            self.window.get_or_insert_default().note(&self.table, number, self.toward)?;
             return Ok(block);
         }
         if let Some(block) = self.table.resident_block(number)? {
             return Ok(block);
         }
-        self.window.get_or_insert_default().block(&self.table, number)
+        self.window.get_or_insert_default().block(&self.table, number, self.toward)
     }
 
     #[inline(always)]

@@ -149,7 +149,7 @@ impl OpenFiles {
 
     /// Permits a job to open a file of its own, unless many are open: up to an eighth of the limit.
     pub(super) fn permit_sequential(self: &Arc<Self>) -> Option<SequentialPermit> {
-        let most = self.max.map_or(SEQUENTIAL_MAX, |max| (max / 8).min(SEQUENTIAL_MAX));
+        let most = self.max.map_or(SEQUENTIAL_MAX, |max| (max / 8).clamp(1, SEQUENTIAL_MAX));
         // Relaxed: no other memory access depends on the number.
         let open = self.sequential.fetch_add(1, Ordering::Relaxed);
         let permit = SequentialPermit(Arc::clone(self));

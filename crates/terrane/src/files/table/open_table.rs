@@ -113,11 +113,20 @@ impl TableFile {
         Ok((layout, slots))
     }
 
-    /// Opens the file for readers. They read ahead themselves ([`super::scan_window`]).
+    /// Returns true if the system should not read ahead for readers, because they do so themselves
+    /// ([`super::scan_window`]) with threads.
+    pub(super) fn expects_random_reads(&self) -> bool {
+        let TableEnvironment { access, io_threads, .. } = &*self.environment;
+        *access == Access::Buffered && io_threads.may_start()
+    }
+
+    /// Opens the file for readers.
     fn open_shared(&self) -> io::Result<Arc<dyn RandomReader>> {
         let TableEnvironment { storage, access, .. } = &*self.environment;
         let file = storage.open(&self.path, *access)?;
-        file.expect_random_reads();
+        if self.expects_random_reads() {
+            file.expect_random_reads();
+        }
         Ok(file)
     }
 

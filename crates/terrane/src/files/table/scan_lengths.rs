@@ -8,9 +8,12 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The length of a scan, in bytes of a file, falls into the first of these classes that is not shorter, or
-/// into a last class of longer scans.
-const CLASSES: [u64; 18] = [
+/// The length of a scan is the distance, in bytes of files, from its first byte to the first byte of the last
+/// block that it needed, included. It falls into the first of these classes that is not shorter, or into a
+/// last class of longer scans. A read of a class contains the blocks that begin within it, in the first class
+/// one.
+const CLASSES: [u64; 19] = [
+    1,
     4 << 10,
     8 << 10,
     12 << 10,
@@ -32,7 +35,7 @@ const CLASSES: [u64; 18] = [
 ];
 
 /// The number of bytes whose transfer takes as long as it takes to begin a read.
-const BEGIN_BYTES: f32 = 32.0 * 1024.0;
+pub(super) const BEGIN_BYTES: u64 = 32 << 10;
 
 /// The most that is read at once, unless a class is larger than that: more would delay the first entry, and
 /// later reads overlap with the caller's work.
@@ -40,17 +43,20 @@ const READ_MAX: u64 = 256 << 10;
 
 /// What a scan of the last class costs from its beginning, less what it has read: it reads on in large reads,
 /// which overlap.
-const LONG_COST: f32 = BEGIN_BYTES;
+const LONG_COST: f32 = BEGIN_BYTES as f32;
 
 /// The levels that are counted separately. Deeper ones share the last.
 const LEVELS: usize = 8;
 
+/// What a scan adds to the count of its class.
+const SCAN: u16 = 16;
+
 /// The counts are halved when they reach this sum, so that a hundred scans replace older ones.
-const SUM_MAX: u16 = 128;
+const SUM_MAX: u16 = 128 * SCAN;
 
 /// The count of each class before any scan: short scans are more frequent.
 const INITIAL: [u16; CLASSES.len() + 1] =
-    [16, 8, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1];
+    [256, 128, 64, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 16, 16, 16, 16, 16, 16, 16];
 
 /// Reads are planned again after this many scans.
 const SCANS_BETWEEN_PLANS: u16 = 8;
@@ -76,8 +82,9 @@ struct LevelLengths {
     counts: [u16; CLASSES.len() + 1],
     /// The number of scans since the reads were planned.
     unplanned: u16,
-    /// The next read of a scan that has read as much as the class before, or nothing.
-    plan: [NextRead; CLASSES.len()],
+    /// The class to which a scan that has read as much as the class before, or nothing, reads next, and whether
+    /// it then probably goes on.
+    plan: [(u8, bool); CLASSES.len()],
 }
 
 impl ScanLengths {
@@ -88,8 +95,9 @@ impl ScanLengths {
 
     /// Counts a scan that needed `bytes` consecutive bytes of the files of a level.
     pub(super) fn note(&self, level: u8, bytes: u64) {
-        if let Some(lengths) = self.level(level) {
-            lengths.lock().unwrap_or_else(PoisonError::into_inner).note(bytes);
+        // If another scan is being counted, this one is not, because no scan should wait.
+        if let Some(Ok(mut lengths)) = self.level(level).map(Mutex::try_lock) {
+            lengths.note(bytes);
         }
     }
 
@@ -98,13 +106,15 @@ impl ScanLengths {
     pub(super) fn next_read(&self, level: u8, done: u64) -> Option<NextRead> {
         let lengths = self.level(level)?.lock().unwrap_or_else(PoisonError::into_inner);
         let known = CLASSES.partition_point(|&bytes| bytes <= done);
-        lengths.plan.get(known).copied()
+        let (class, goes_on) = *lengths.plan.get(known)?;
+        let bytes = CLASSES.get(usize::from(class))?.saturating_sub(done);
+        Some(NextRead { bytes, goes_on })
     }
 }
 
 impl Default for LevelLengths {
     fn default() -> Self {
-        let plan = [NextRead { bytes: 0, goes_on: false }; CLASSES.len()];
+        let plan = [(0, false); CLASSES.len()];
         let mut lengths = Self { counts: INITIAL, unplanned: 0, plan };
         lengths.replan();
         lengths
@@ -115,7 +125,7 @@ impl LevelLengths {
     fn note(&mut self, bytes: u64) {
         let class = CLASSES.partition_point(|&longest| longest < bytes);
         if let Some(count) = self.counts.get_mut(class) {
-            *count += 1;
+            *count += SCAN;
         }
         if self.counts.iter().sum::<u16>() >= SUM_MAX {
             self.counts.iter_mut().for_each(|count| *count /= 2);
@@ -134,7 +144,8 @@ impl LevelLengths {
         let mut longer = [0; CLASSES.len() + 1];
         let mut sum = 0;
         for (longer, count) in longer.iter_mut().zip(&self.counts).rev() {
-            sum += count;
+            // Even a class that had no scan for long may have the next one.
+            sum += count + 1;
             *longer = sum;
         }
         // Their lowest cost from there.
@@ -145,9 +156,9 @@ impl LevelLengths {
             let candidates =
                 candidates.filter(|(class, bytes)| *class == from || *bytes - done <= READ_MAX);
             let candidates = candidates.map(|(class, &bytes)| {
-                let share = f32::from(longer[class + 1]) / f32::from(longer[from].max(1));
-                let cost = BEGIN_BYTES + (bytes - done) as f32 + share * costs[class + 1];
-                (cost, NextRead { bytes: bytes - done, goes_on: share >= 0.5 })
+                let share = f32::from(longer[class + 1]) / f32::from(longer[from]);
+                let cost = BEGIN_BYTES as f32 + (bytes - done) as f32 + share * costs[class + 1];
+                (cost, (class as u8, share >= 0.5))
             });
             if let Some((cost, read)) = candidates.min_by(|(a, _), (b, _)| a.total_cmp(b)) {
                 (costs[from], self.plan[from]) = (cost, read);
@@ -186,7 +197,7 @@ mod tests {
     #[test]
     fn a_scan_reads_what_scans_before_it_needed() {
         assert_eq!(reads(&after(&[(47 * KIB, 1)]))[0], 48);
-        assert_eq!(reads(&after(&[(4000, 1)]))[0], 4);
+        assert_eq!(after(&[(1, 1)]).next_read(0, 0), Some(NextRead { bytes: 1, goes_on: false }));
         let long = after(&[(10 << 20, 1)]);
         assert_eq!(long.next_read(0, 0), Some(NextRead { bytes: 256 * KIB, goes_on: true }));
         let next = long.next_read(0, 256 * KIB).unwrap();

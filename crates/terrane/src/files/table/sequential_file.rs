@@ -16,9 +16,13 @@ use crate::files::storage::RandomReader;
 pub(super) struct SequentialFile(Option<(Arc<dyn RandomReader>, SequentialPermit)>);
 
 impl SequentialFile {
-    /// Opens the file, unless too many are open, or the file is gone or cannot be opened.
+    /// Opens the file, unless the system reads ahead in the shared one too, too many are open, or the file is gone
+    /// or cannot be opened.
     pub(super) fn open(file: &TableFile) -> Self {
         let environment = &*file.environment;
+        if !file.expects_random_reads() {
+            return Self(None);
+        }
         let permit = environment.open_files.permit_sequential();
         let open = || environment.storage.open(&file.path, environment.access).ok();
         Self(permit.and_then(|permit| Some((open()?, permit))))

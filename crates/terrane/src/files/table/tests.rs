@@ -53,7 +53,7 @@ fn random_entries(rng: &mut Rng) -> Entries {
 
 const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
 
-fn config(rng: &mut Rng) -> TableConfig {
+pub(super) fn config(rng: &mut Rng) -> TableConfig {
     TableConfig {
         block_bytes: *rng.pick(&[1, 64, 300, 4096]),
         filter_bits: *rng.pick(&[0.0, 0.5, 10.0]),
@@ -65,7 +65,11 @@ fn config(rng: &mut Rng) -> TableConfig {
     }
 }
 
-fn write(storage: &MemoryStorage, entries: &Entries, config: TableConfig) -> FinishedTable {
+pub(super) fn write(
+    storage: &MemoryStorage,
+    entries: &Entries,
+    config: TableConfig,
+) -> FinishedTable {
     let path = Path::new(".").join(ID.file_name());
     let mut writer = TableWriter::create(storage, &path, ID, config).unwrap();
     for ((key, seq), (kind, value)) in entries {
@@ -78,7 +82,7 @@ fn open(storage: &MemoryStorage, access: Access, finished: &FinishedTable) -> Ar
     open_in(storage, access, finished, BufferPool::new(1 << 20))
 }
 
-fn open_in(
+pub(super) fn open_in(
     storage: &MemoryStorage,
     access: Access,
     finished: &FinishedTable,
@@ -498,12 +502,10 @@ fn long_scans_read_ahead_whether_or_not_there_is_memory() {
 fn a_scan_continues_its_read_ahead_in_the_next_table() {
     let storage = MemoryStorage::new(1);
     let (entries, _, table) = long_table(&storage, Compression::None, Access::Buffered, 0);
-    let first_read = |pace| {
+    let first_read = |mut pace| {
         let mut cursor = TableCursor::new(Arc::clone(&table));
         let before = table.counters().get(Counter::TableBytesRead);
-        if let Some(pace) = pace {
-            cursor.continue_scan(pace);
-        }
+        cursor.continue_scan(&mut pace);
         cursor.seek_first().unwrap();
         assert_eq!(Some(cursor.key()), entries.keys().next().map(|(key, _)| &**key));
         (table.counters().get(Counter::TableBytesRead) - before, cursor)
