@@ -117,7 +117,8 @@ fn a_failed_seek_ends_the_iterator() {
     db.flush().unwrap();
     let mut iter = db.iter().unwrap();
     iter.next().unwrap().unwrap();
-    storage.set(Some(fault(Operation::Read, "")));
+    // A block whose read-ahead failed is read again.
+    storage.set(Some(Fault { is_permanent: true, ..fault(Operation::Read, "") }));
     assert!(iter.seek("004000").is_err());
     storage.set(None);
     assert!(iter.next().is_none());
