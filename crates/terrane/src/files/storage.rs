@@ -39,6 +39,7 @@ mod written_segment;
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 #[cfg(unix)]
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -234,6 +235,10 @@ pub trait RandomReader: Send + Sync + fmt::Debug {
     /// Announces that what is read next does not follow what was read last, so that the operating system need
     /// not read ahead.
     fn expect_random_reads(&self) {}
+
+    /// Announces that these bytes will probably be read soon, so that the operating system may begin to read them.
+    /// Some may be after the end of the file.
+    fn will_read(&self, _bytes: Range<u64>) {}
 }
 
 /// A file of fixed length that is overwritten in place.

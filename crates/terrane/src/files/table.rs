@@ -20,6 +20,7 @@
 //! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
 //! | `packing`, `zstd` | compressed blocks |
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
+//! | `in_order` | announces blocks that lookups read in order |
 //! | `resident`, `hot` | lookups that read no file; lookups whose block is not in memory |
 //! | `cursor`, `scan_window`, `scan_lengths` | scans; what they read at once; what they have needed |
 //! | `read_ahead`, `sequential_file` | reading a whole table once |
@@ -34,6 +35,7 @@ mod footer;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod fuzz;
 mod hot;
+mod in_order;
 mod index;
 mod lookup;
 #[cfg(feature = "micro")]

@@ -3,6 +3,10 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+#[cfg(target_os = "linux")]
+use std::num::NonZeroU64;
+#[cfg(target_os = "linux")]
+use std::ops::Range;
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,6 +79,15 @@ impl RandomReader for DiskReader {
     fn expect_random_reads(&self) {
         // Without the advice reads are only slower.
         let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::Random);
+    }
+
+    #[cfg(target_os = "linux")]
+    fn will_read(&self, bytes: Range<u64>) {
+        // A length of 0 would be the rest of the file.
+        if let Some(len) = NonZeroU64::new(bytes.end.saturating_sub(bytes.start)) {
+            let advice = rustix::fs::Advice::WillNeed;
+            let _ = rustix::fs::fadvise(&self.0, bytes.start, Some(len), advice);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -330,6 +331,10 @@ impl RandomReader for FaultyFile<Arc<dyn RandomReader>> {
 
     fn expect_random_reads(&self) {
         self.file.expect_random_reads();
+    }
+
+    fn will_read(&self, bytes: Range<u64>) {
+        self.file.will_read(bytes);
     }
 }
 

@@ -272,6 +272,7 @@ impl TableFile {
         if len <= TRAILER_BYTES || number >= opened.index.len() {
             return Err(self.corrupt(place.start, "data block", "it is too short"));
         }
+        self.announce(opened, number, &place);
         self.load(opened, data_slot(number), place.start, len, BlockKind::Data)
     }
 

@@ -5,11 +5,13 @@
 //! between two reads ([`open_files`](super::open_files)).
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_memtable::Fragment;
 
 use super::footer::{FOOTER_BYTES, Footer, Handle};
+use super::in_order::InOrder;
 use super::index::IndexLayout;
 use super::open_files::TableReader;
 use super::packing::Packing;
@@ -33,6 +35,7 @@ pub(super) struct OpenTable {
     pub(super) fragments: Arc<[Fragment]>,
     /// The blocks that are in memory: the index, the filter, and the data blocks.
     pub(super) slots: Slots,
+    pub(super) in_order: InOrder,
     _charge: Charge,
 }
 
@@ -86,7 +89,16 @@ impl TableFile {
         let charge = Charge::new(&self.environment.ledger, |ledger| &ledger.tables, bytes);
         self.environment.make_room_for_tables();
         let fragments = fragments.into();
-        Ok(OpenTable { reader, footer, index, properties, fragments, slots, _charge: charge })
+        Ok(OpenTable {
+            reader,
+            footer,
+            index,
+            properties,
+            fragments,
+            slots,
+            in_order: InOrder::default(),
+            _charge: charge,
+        })
     }
 
     /// Returns the layout of the index and the slots of the table, including the blocks that were
@@ -128,6 +140,16 @@ impl TableFile {
             file.expect_random_reads();
         }
         Ok(file)
+    }
+
+    /// Announces the bytes of the file after a block, if lookups read the blocks of the table in order.
+    pub(super) fn announce(&self, opened: &OpenTable, number: usize, place: &Range<u64>) {
+        if self.expects_random_reads()
+            && let Some(bytes) = opened.in_order.note(number, place)
+        {
+            // The read of the block reports that the file cannot be opened.
+            let _ = opened.reader.with(|| self.open_shared(), |file| file.will_read(bytes));
+        }
     }
 
     /// Fills `buffer` from the file, which is opened first if it was closed to make room for others.
