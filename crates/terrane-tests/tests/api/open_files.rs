@@ -334,7 +334,7 @@ fn the_system_reads_ahead_of_gets_in_order() {
             assert_eq!(db.get(key(number)).unwrap().as_deref(), Some(value(number).as_bytes()));
         }
         let more = announced() - before;
-        let expected = if in_order { table_bytes / 2..table_bytes + (512 << 10) } else { 0..1 };
+        let expected = if in_order { table_bytes / 2..table_bytes } else { 0..1 };
         assert!(expected.contains(&more), "{more} of {table_bytes} bytes, in order: {in_order}");
         db.close().unwrap();
     }

@@ -237,7 +237,6 @@ pub trait RandomReader: Send + Sync + fmt::Debug {
     fn expect_random_reads(&self) {}
 
     /// Announces that these bytes will probably be read soon, so that the operating system may begin to read them.
-    /// Some may be after the end of the file.
     fn will_read(&self, _bytes: Range<u64>) {}
 }
 

@@ -144,9 +144,12 @@ impl TableFile {
 
     /// Announces the bytes of the file after a block, if lookups read the blocks of the table in order.
     pub(super) fn announce(&self, opened: &OpenTable, number: usize, place: &Range<u64>) {
-        if self.expects_random_reads()
-            && let Some(bytes) = opened.in_order.note(number, place)
-        {
+        if !self.expects_random_reads() {
+            return;
+        }
+        let Some(Range { start, end }) = opened.in_order.note(number, place) else { return };
+        let bytes = start..end.min(self.size_bytes);
+        if !bytes.is_empty() {
             // The read of the block reports that the file cannot be opened.
             let _ = opened.reader.with(|| self.open_shared(), |file| file.will_read(bytes));
         }
