@@ -393,4 +393,17 @@ mod tests {
         assert!(threads.helps());
         assert!(!IoThreads::new(0).helps());
     }
+
+    /// Large reads from the page cache used to count as slow, whatever their length.
+    #[test]
+    fn a_large_read_is_slow_if_it_takes_longer_than_a_copy() {
+        let threads = IoThreads::new(1);
+        let score_after = |micros| {
+            threads.shared.score.store(40, Ordering::Relaxed);
+            threads.shared.note_duration(Duration::from_micros(micros), 256 << 10);
+            threads.shared.score.load(Ordering::Relaxed)
+        };
+        // From the page cache, from either, from a device.
+        assert_eq!([40, 100, 160].map(score_after), [39, 40, 48]);
+    }
 }

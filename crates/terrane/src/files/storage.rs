@@ -232,11 +232,10 @@ pub trait RandomReader: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Announces that what is read next does not follow what was read last, so that the operating system need
-    /// not read ahead.
+    /// Announces reads at random offsets, so that the operating system need not read ahead.
     fn expect_random_reads(&self) {}
 
-    /// Announces that these bytes will probably be read soon, so that the operating system may begin to read them.
+    /// Announces a read of these bytes, so that the operating system may begin it.
     fn will_read(&self, _bytes: Range<u64>) {}
 }
 

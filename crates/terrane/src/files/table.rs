@@ -20,7 +20,7 @@
 //! | `block`, `filter`, `index`, `range_block`, `properties`, `footer`, `stored` | the parts |
 //! | `packing`, `zstd` | compressed blocks |
 //! | `reader`, `open_table`, `open_files`, `blocks`, `lookup` | lifecycle, opening, the files that are open, the read path, lookups |
-//! | `in_order` | announces blocks that lookups read in order |
+//! | `in_order` | announces blocks that are read in order |
 //! | `resident`, `hot` | lookups that read no file; lookups whose block is not in memory |
 //! | `cursor`, `scan_window`, `scan_lengths` | scans; what they read at once; what they have needed |
 //! | `read_ahead`, `sequential_file` | reading a whole table once |

@@ -1,7 +1,7 @@
-//! Notices lookups that read the blocks of a table in order, such as gets of sorted keys, and announces the
-//! blocks that they need next.
+//! Notices reads of single blocks in the order of a table, such as those of gets of sorted keys, and announces
+//! the following blocks.
 //!
-//! The operating system does not read ahead of lookups ([`super::open_table`]).
+//! The operating system does not read ahead in tables by itself ([`super::open_table`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ const BLOCKS_IN_ORDER: u32 = 3;
 const FIRST_BYTES: u64 = 32 << 10;
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The blocks of a table that lookups have read from its file.
+/// The last block of a table that was read alone from its file, and how many in order came before it.
 // Relaxed everywhere: threads that read different parts of a table at worst announce too much or too little.
 #[derive(Debug, Default)]
 pub(super) struct InOrder {

@@ -142,7 +142,7 @@ impl TableFile {
         Ok(file)
     }
 
-    /// Announces the bytes of the file after a block, if lookups read the blocks of the table in order.
+    /// Announces the bytes of the file after a block, if the blocks of the table are read in order.
     pub(super) fn announce(&self, opened: &OpenTable, number: usize, place: &Range<u64>) {
         if !self.expects_random_reads() {
             return;

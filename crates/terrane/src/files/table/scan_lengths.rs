@@ -68,12 +68,12 @@ pub(crate) struct ScanLengths {
     levels: OnceLock<Box<[Mutex<LevelLengths>; LEVELS]>>,
 }
 
-/// The next read of a scan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A read of a scan, planned or done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct NextRead {
     /// The number of bytes to read.
     pub(super) bytes: u64,
-    /// Whether the scan probably needs more.
+    /// Whether the scan probably needs more than that.
     pub(super) goes_on: bool,
 }
 

@@ -47,17 +47,10 @@ pub(super) struct ScanWindow {
     /// The consecutive blocks that were not in memory.
     run: Option<BlockRun>,
     /// The last read.
-    last: LastRead,
+    last: NextRead,
     current: Option<Blocks>,
     /// The reads after it that have been started, in the order of the scan.
     coming: VecDeque<(Range<usize>, Pending<Result<Blocks>>)>,
-}
-
-/// The last read of a window.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LastRead {
-    bytes: u64,
-    goes_on: bool,
 }
 
 /// Consecutive blocks as stored in the file.
@@ -153,7 +146,7 @@ impl ScanWindow {
     /// Ends the run of blocks, whose length later scans learn.
     fn end_run(&mut self) {
         self.coming.clear();
-        (self.run, self.last, self.current) = (None, LastRead::default(), None);
+        (self.run, self.last, self.current) = (None, NextRead::default(), None);
     }
 
     /// Makes the current blocks include `number`, if they can be read.
@@ -224,7 +217,7 @@ impl ScanWindow {
         let room = table.file.environment.standalone_room() / 4;
         let (numbers, bytes) =
             table.blocks_within(number, self.toward(), bytes.min(room)).unwrap_or_default();
-        self.last = LastRead { bytes, goes_on };
+        self.last = NextRead { bytes, goes_on };
         if numbers.len() > 1 && bytes <= room { numbers } else { number..number }
     }
 }

@@ -1,7 +1,7 @@
 //! A file of its own for a job that reads a table from front to back once.
 //!
-//! The operating system does not read ahead in the files that readers share, because what lookups and scans
-//! need next is not what follows ([`RandomReader::expect_random_reads`]). It does in these files.
+//! The operating system reads ahead in these files, but not in those that readers share
+//! ([`RandomReader::expect_random_reads`]).
 
 use std::sync::Arc;
 
@@ -42,5 +42,32 @@ impl SequentialFile {
             }
             None => file.read_into(&opened.reader, offset, buffer),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_policy::Compression;
+
+    use super::super::tests::long_table;
+    use super::*;
+    use crate::files::storage::{Access, MemoryStorage, Storage};
+
+    /// Another process removes tables under a read-only opening, which keeps its files open.
+    #[test]
+    fn a_removed_table_is_read_through_the_shared_file() {
+        let storage = MemoryStorage::new(1);
+        let (_, _, table) = long_table(&storage, Compression::None, Access::Buffered, 0);
+        let mut whole = [[0; 100]; 2];
+        for (bytes, is_removed) in whole.iter_mut().zip([false, true]) {
+            let opened = table.opened().unwrap();
+            if is_removed {
+                storage.remove(table.path()).unwrap();
+            }
+            let file = SequentialFile::open(&table.file);
+            assert_eq!(file.0.is_none(), is_removed);
+            file.read_into(&table.file, opened, 7, bytes).unwrap();
+        }
+        assert_eq!(whole[0], whole[1]);
     }
 }

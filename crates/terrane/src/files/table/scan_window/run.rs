@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::super::reader::Table;
 use super::super::scan_lengths::{BEGIN_BYTES, NextRead, ScanLengths};
-use super::LastRead;
 use crate::base::error::Result;
 
 /// A run of blocks. Its length is counted when it ends, which is when this value is dropped.
@@ -49,16 +48,16 @@ impl Toward {
 #[derive(Debug)]
 pub(crate) struct ScanPace {
     run: BlockRun,
-    last: LastRead,
+    last: NextRead,
 }
 
 impl ScanPace {
-    pub(super) fn new(run: BlockRun, last: LastRead) -> Self {
+    pub(super) fn new(run: BlockRun, last: NextRead) -> Self {
         Self { run, last }
     }
 
     /// Continues the run in the next table, which has blocks.
-    pub(super) fn in_table(self, table: &Table) -> Result<(BlockRun, LastRead)> {
+    pub(super) fn in_table(self, table: &Table) -> Result<(BlockRun, NextRead)> {
         let Self { mut run, last } = self;
         run.origin = table.block_place(0)?.start;
         run.before += run.last.end;
@@ -134,7 +133,7 @@ impl BlockRun {
         self.count
     }
 
-    /// Returns what to read next, from a block on; `None` if the run is longer than all that are told apart.
+    /// Returns what to read next, from a block on; `None` if the run is longer than all classes of lengths.
     pub(super) fn next_read(&self, place: &Range<u64>) -> Option<NextRead> {
         let done = self.before + self.distances(place).map_or(0, |distances| distances.start);
         self.lengths.next_read(self.level, done)
