@@ -24,6 +24,9 @@ impl Jobs {
         while !self.context.signals.is_stopping() {
             let seen = self.context.signals.changes();
             self.pipeline.create_requested();
+            if number == 1 {
+                self.drop_retired();
+            }
             if self.flusher.running() < number {
                 self.context.signals.wait_for_work(seen, None);
                 continue;
@@ -38,7 +41,11 @@ impl Jobs {
                 Some(trees) => {
                     let result = self.flusher.run(&trees);
                     self.handle_outcome(JobKind::Flush, result, &mut failures);
-                    self.drop_retired();
+                    // Deleting tables may take longer than a flush, so it does not delay the next flush if
+                    // another thread can delete them.
+                    if self.context.settings.flush_threads < 2 || !self.flusher.is_any_due() {
+                        self.drop_retired();
+                    }
                     self.catalog.retry_removals();
                 }
                 // The other threads only flush, and a failure remains noted until the flush has
