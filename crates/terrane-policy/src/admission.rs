@@ -3,16 +3,20 @@
 //! A tree that takes writes faster than it merges them grows without bound, and its reads become
 //! slower. Therefore a design's [`Constraint`](crate::design::Constraint) limits the number of runs
 //! and of immutable memtables: [`Limit`](crate::design::Limit) says which runs are counted, and
-//! [`Violation`] says what happens to writers at the limit. If values are stored separately, the
+//! [`Violation`] says what happens to writers at the limit, or before it ([`spread()`]). If values are stored separately, the
 //! design also bounds the garbage in value files, for the same reason.
 
+mod expected_end;
 pub(crate) mod pressure;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod value_space;
 
+pub use expected_end::{mean_nanos_per_byte, nanos_left};
 pub use pressure::{Pressure, StallCause};
 use pressure::{count, run_pressure};
+pub use spread::{Filling, Relief, Spread, spread};
 use value_space::value_pressure;
 
 use crate::design::{Design, Stall, Violation};
@@ -53,7 +57,9 @@ pub fn admit_with(
     let by_values = value_pressure(settled, design).map_or(Admission::Proceed, admit_under);
     let answer = stricter(admit_under(run_pressure(shape, design)), by_values);
     let answer = match (limits.violation, answer) {
-        (Violation::None, _) | (Violation::Stop, Admission::Delay(_)) => Admission::Proceed,
+        (Violation::None, _) | (Violation::Stop | Violation::Spread, Admission::Delay(_)) => {
+            Admission::Proceed
+        }
         (_, answer) => answer,
     };
     if limits.stall == Stall::Full && !matches!(answer, Admission::Stop(_)) {

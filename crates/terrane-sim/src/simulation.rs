@@ -19,6 +19,7 @@ mod partial;
 mod reading;
 mod recording;
 mod setup;
+mod spreading;
 mod state;
 mod writers;
 

@@ -46,7 +46,7 @@ fn random_design(rng: &mut Rng) -> String {
     let rest = if rest.is_empty() { String::new() } else { format!(";{rest}") };
     let scheduler = rng.pick(&["single", "fair", "greedy", "greedy(2)", "gear"]);
     let limit = rng.pick(&["level0", "local(2x)", "global(2x)", "global(12)", "global(3x)"]);
-    let violation = rng.pick(&["slow-down", "stop"]);
+    let violation = rng.pick(&["slow-down", "stop", "spread"]);
     let intake = rng.pick(&["all", "exact"]);
     let movement = rng.pick(&["round-robin", "least-overlap", "oldest", "coldest-update"]);
     let flush = rng.pick(&["new", "new", "merge"]);
@@ -377,4 +377,40 @@ fn one_merge_at_a_time_accumulates_as_many_runs_as_the_formula_says() {
             "T={ratio}, into level {level}: {most} runs, {formula} by the formula"
         );
     }
+}
+
+/// Writers that would stop for whole merges are delayed instead, and write as much. At rates that `stop` admits
+/// without a stop, `spread` does not delay them.
+#[test]
+fn spreading_shortens_stops_and_does_not_delay_sustainable_rates() {
+    let run = |violation: &str, arrival: Arrival| {
+        let design =
+            format!("1-leveling base=16MiB; buffer=4MiB; table=2MiB; violation={violation}");
+        let workload = WriteLoad {
+            records: 1e5,
+            key_bytes: 16.0,
+            record_bytes: 1016.0,
+            skew: Skew::Uniform,
+            arrival,
+            writers: 1,
+            mix: WriteMix::default(),
+            reads: ReadLoad::default(),
+        };
+        let mut setup = SimulationSetup::new(design.parse().unwrap(), workload, machine(10e6));
+        setup.machine.costs.write_seconds = 1e-6;
+        let tree = initial_tree(&setup, InitialTree::Auto, 1);
+        Simulation::new(&setup, tree).run(600.0).0
+    };
+    let longest = |outcome: &SimulationOutcome| {
+        let stalls = outcome.stalls.iter().map(|stall| stall.until - stall.from);
+        stalls.fold(0.0, f64::max)
+    };
+    let (stop, spread) = (run("stop", Arrival::Closed), run("spread", Arrival::Closed));
+    assert!(longest(&stop) > 5.0, "{}", longest(&stop));
+    assert!(longest(&spread) < longest(&stop) / 10.0, "{}", longest(&spread));
+    let written = spread.totals.writes / stop.totals.writes;
+    assert!((0.9..1.1).contains(&written), "{written}");
+    let sustainable = run("spread", Arrival::Constant(stop.totals.writes / 600.0 / 2.0));
+    assert!(sustainable.totals.delayed_seconds < 0.6, "{}", sustainable.totals.delayed_seconds);
+    assert!(sustainable.stalls.is_empty());
 }

@@ -156,7 +156,7 @@ fn choose_limits(rng: &mut Rng, design: &mut Design) {
         let limits = &mut design.constraint;
         limits.limit =
             rng.pick(&["local(2x)", "global(2x)", "global(4)", "level0"]).parse().unwrap();
-        limits.violation = rng.pick(&["slow-down", "stop", "none"]).parse().unwrap();
+        limits.violation = rng.pick(&["slow-down", "stop", "spread", "none"]).parse().unwrap();
         limits.max_rate = rng.percent(10).then_some(2_000_000);
     }
     design.scheduler =

@@ -92,7 +92,7 @@ fn limits(design: &str, end: f64) -> Vec<Curve> {
     };
     match (constraint.limit, constraint.violation) {
         (_, Violation::None) => Vec::new(),
-        (Limit::Level0, Violation::Stop) => {
+        (Limit::Level0, Violation::Stop | Violation::Spread) => {
             line("level 0 stops", constraint.stop_runs).into_iter().collect()
         }
         (Limit::Level0, _) => {

@@ -119,6 +119,16 @@ impl Pressure {
         }
     }
 
+    /// Returns what makes room before writers stop, in words: `a merge out of level 0 ends`.
+    pub fn relief(&self) -> String {
+        match (self.cause, self.level) {
+            (StallCause::ImmutableMemtables | StallCause::MemoryBudget, _) => "a flush ends".into(),
+            (StallCause::ValueSpace, _) => "a collection ends".into(),
+            (_, Some(level)) => format!("a merge out of level {level} ends"),
+            (_, None) => "a merge ends".into(),
+        }
+    }
+
     /// Returns how close the tree is to a stop; at 1 and above, writers stop.
     fn excess(&self) -> f64 {
         (f64::from(self.measured) + self.newest_part()) / f64::from(self.stop_at.max(1))

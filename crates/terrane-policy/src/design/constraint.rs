@@ -108,6 +108,9 @@ pub enum Violation {
     SlowDown,
     /// Writers proceed at full speed until they are stopped (Theorem 1).
     Stop,
+    /// Writers that would be stopped before a job makes room write at the rate at which the room lasts until
+    /// then ([`spread`](crate::admission::spread)). They stop if it does not.
+    Spread,
     /// Nothing: the number of runs is unbounded.
     None,
 }
@@ -165,6 +168,7 @@ impl fmt::Display for Violation {
         f.write_str(match self {
             Self::SlowDown => "slow-down",
             Self::Stop => "stop",
+            Self::Spread => "spread",
             Self::None => "none",
         })
     }
@@ -177,8 +181,9 @@ impl FromStr for Violation {
         match text {
             "slow-down" => Ok(Self::SlowDown),
             "stop" => Ok(Self::Stop),
+            "spread" => Ok(Self::Spread),
             "none" => Ok(Self::None),
-            _ => Err(ParseError::new("violation", text, "slow-down, stop or none")),
+            _ => Err(ParseError::new("violation", text, "spread, stop, slow-down or none")),
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn relief(input: &PickContext<'_>) -> Option<CompactionCandidate> {
     let pressure = run_pressure(input.shape, input.design);
     let from = match input.design.constraint.violation {
         Violation::SlowDown => pressure.threshold,
-        Violation::Stop => pressure.stop_at,
+        Violation::Stop | Violation::Spread => pressure.stop_at,
         Violation::None => return None,
     };
     // A running compaction may relieve the pressure.

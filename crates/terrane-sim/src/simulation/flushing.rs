@@ -84,7 +84,8 @@ impl Simulation<'_> {
             work = merge.work;
             work.processor_seconds += processor_seconds;
         }
-        self.trees[at].flushing = Some(RunningFlush { content, work, seqs, merge, done: 0.0 });
+        self.trees[at].flushing =
+            Some(RunningFlush { content, work, seqs, merge, done: 0.0, began: self.now });
     }
 
     /// Returns the merge with level 0 that policy plans for a flush of `writes` writes, if any.
@@ -113,6 +114,7 @@ impl Simulation<'_> {
                 continue;
             };
             self.outcome.totals.ended_bytes += flushing.work.written_bytes;
+            tree.times.note_flush(self.now - flushing.began, tree.design.buffer_bytes);
             match flushing.merge {
                 None => tree.tree.add_run(0, &flushing.content, flushing.seqs, micros),
                 Some(merge) => {

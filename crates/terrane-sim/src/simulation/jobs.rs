@@ -1,5 +1,7 @@
 //! Flushes and merges in progress.
 
+use terrane_policy::admission::mean_nanos_per_byte;
+
 use crate::keys::Content;
 use crate::machine::JobCost;
 use crate::tree::PlannedCompaction;
@@ -13,6 +15,7 @@ pub(super) struct RunningFlush {
     /// The merge that the flush carries out; `None` if the flush creates a run.
     pub(super) merge: Option<PlannedCompaction>,
     pub(super) done: f64,
+    pub(super) began: f64,
 }
 
 /// A merge in progress.
@@ -33,5 +36,34 @@ impl RunningMerge {
     /// Returns the input left, in bytes.
     pub(super) fn remaining_bytes(&self) -> u64 {
         ((1.0 - self.done) * self.begun.input_bytes).ceil() as u64
+    }
+}
+
+/// The mean time per byte of the jobs of a tree that have ended, in nanoseconds.
+#[derive(Debug, Default)]
+pub(super) struct JobTimes {
+    pub(super) flush: f64,
+    /// By the source level.
+    merges: Vec<f64>,
+}
+
+impl JobTimes {
+    /// Notes that a flush of `bytes` took `seconds`.
+    pub(super) fn note_flush(&mut self, seconds: f64, bytes: u64) {
+        self.flush = mean_nanos_per_byte(self.flush, seconds * 1e9, bytes);
+    }
+
+    /// Notes that a merge of `bytes` out of a level took `seconds`.
+    pub(super) fn note_merge(&mut self, level: usize, seconds: f64, bytes: f64) {
+        if self.merges.len() <= level {
+            self.merges.resize(level + 1, 0.0);
+        }
+        self.merges[level] =
+            mean_nanos_per_byte(self.merges[level], seconds * 1e9, bytes.max(1.0) as u64);
+    }
+
+    /// Returns the time of merges out of a level; 0 if none has ended.
+    pub(super) fn of_merge(&self, level: usize) -> f64 {
+        self.merges.get(level).copied().unwrap_or(0.0)
     }
 }

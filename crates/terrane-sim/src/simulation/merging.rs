@@ -173,6 +173,7 @@ impl Simulation<'_> {
                 let tree = &mut self.trees[at];
                 let merge = tree.merges.remove(number);
                 tree.in_progress.remove(number);
+                tree.times.note_merge(merge.level, self.now - merge.began, merge.begun.input_bytes);
                 // The tree loses its slot: its other merges continue only if they get a new one.
                 tree.merges.iter_mut().for_each(|other| other.share = 0.0);
                 self.merge_turns.note_end(at as u32);

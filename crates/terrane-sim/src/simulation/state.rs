@@ -8,7 +8,7 @@ use terrane_policy::{
     pick, refilled,
 };
 
-use super::jobs::{RunningFlush, RunningMerge};
+use super::jobs::{JobTimes, RunningFlush, RunningMerge};
 use crate::tree::SimulatedTree;
 
 /// A tree with its memtables and jobs.
@@ -27,6 +27,7 @@ pub(super) struct TreeState<'a> {
     pub(super) immutable: VecDeque<FullMemtable>,
     pub(super) flushing: Option<RunningFlush>,
     pub(super) merges: Vec<RunningMerge>,
+    pub(super) times: JobTimes,
     pub(super) in_progress: Vec<Compaction>,
     pub(super) admission: Admission,
     /// True if the tree or the memtables have changed since policy last decided.
@@ -57,6 +58,7 @@ impl<'a> TreeState<'a> {
             immutable: VecDeque::new(),
             flushing: None,
             merges: Vec::new(),
+            times: JobTimes::default(),
             in_progress: Vec::new(),
             admission: Admission::Proceed,
             has_changed: true,

@@ -26,6 +26,16 @@ pub(super) struct WriterRates {
     pub(super) is_done: bool,
 }
 
+impl WriterRates {
+    /// Delays writers so that a write takes `service` seconds: they write as fast as they may, so each write takes
+    /// a share of the time.
+    fn delay_to(&mut self, service: f64) {
+        let more = (service - self.service).max(0.0);
+        self.delay += more;
+        self.service += more;
+    }
+}
+
 /// The cumulative number of arrivals over time, piecewise linear.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ArrivalCurve {
@@ -127,7 +137,10 @@ impl Simulation<'_> {
         let let_in = rate_limits.get(next).map_or(f64::INFINITY, |(from, _)| *from);
         let arrival = if self.goal == StopAt::Loaded { Arrival::Closed } else { workload.arrival };
         let (arriving, changes) = arrival.at(self.now);
-        (pace.arriving, pace.until, pace.made) = (arriving, changes.min(let_in), can);
+        let (undelayed, spread) = (can, self.spread_rate());
+        let can = spread.map_or(can, |limit| can.min(limit.writes_per_second));
+        let until = changes.min(let_in).min(spread.map_or(f64::INFINITY, |limit| limit.until));
+        (pace.arriving, pace.until, pace.made) = (arriving, until, can);
         if let Some(arriving) = arriving {
             self.arrived.set_rate(self.now, arriving);
             let queued = self.arrived.count_at(self.now).unwrap_or(0.0) - self.departed;
@@ -142,6 +155,9 @@ impl Simulation<'_> {
         }
         if pace.is_done {
             pace.blocked = None;
+        }
+        if can < undelayed && pace.made >= can {
+            pace.delay_to(f64::from(workload.writers.max(1)) / can);
         }
         pace
     }

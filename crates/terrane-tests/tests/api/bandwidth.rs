@@ -222,3 +222,34 @@ fn tables_are_synced_in_chunks() {
     db.flush().unwrap();
     assert_eq!(db.iter().unwrap().count(), 2000);
 }
+
+/// Writes until flushes, which the budget slows, have stopped or delayed writers for a while.
+fn fill_beyond_the_budget(violation: &str) -> Db {
+    let text = format!("tiering L0=100 T=2; delay=150; stop=200; buffers=2; violation={violation}");
+    let db = options(&text).io_budget(IoBudget::Total(1 << 20)).open(DIR).unwrap();
+    (1..=4).for_each(|round| fill(&db, 500, round));
+    db
+}
+
+#[test]
+fn writers_spread_the_room_before_a_stop() {
+    let stalls = fill_beyond_the_budget("stop").stats().stalls;
+    assert_eq!(stalls.delay_micros, 0, "{stalls:?}");
+    assert!(stalls.total_micros() > 100_000, "{stalls:?}");
+    let db = fill_beyond_the_budget("spread");
+    let stalls = db.stats().stalls;
+    // The first flush has not been timed, so that writers may be stopped once.
+    let stopped = stalls.micros(StallCause::ImmutableMemtables);
+    assert!(stalls.delay_micros > stopped, "{stalls:?}");
+    let delayed = db.events().into_iter().find_map(|logged| match logged.event {
+        Event::WritesStalled(stall) if stall.effect == StallEffect::Delayed => Some(stall),
+        _ => None,
+    });
+    let delayed = delayed.unwrap();
+    assert_eq!(delayed.cause, StallCause::ImmutableMemtables);
+    assert_eq!(delayed.until, "a flush ends");
+    for number in 0..500_u32 {
+        let key = number.wrapping_mul(2_654_435_761);
+        assert_eq!(db.get(key.to_be_bytes()).unwrap().unwrap(), [4; 400]);
+    }
+}

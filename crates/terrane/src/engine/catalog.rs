@@ -41,6 +41,7 @@ use history::OperationHistory;
 pub(crate) use files::{LOCK, LONG_MANIFEST_BYTES, discard_table};
 pub(crate) use install::{InstallPlan, VersionEdit};
 pub(crate) use keyspaces::{DEFAULT_NAME, check_design, discards};
+pub(crate) use stall_events::report_spread;
 pub(crate) use trees::Trees;
 
 /// The number of memtables whose sizes are added up per job.

@@ -6,6 +6,7 @@
 //! | `names` | the names of the tree since the database was opened |
 //! | `logged_value_refs` | the places of large values in the log |
 //! | `replace` | replaces the state, and registers the tree for background work |
+//! | `share` | the part of an active memtable that some threads fill |
 //! | `state` | what readers see: memtables and a version |
 //! | `cardinality` | estimates the number of keys that were written |
 //! | `memtables` | the configuration of memtables |
@@ -15,6 +16,8 @@
 //! | `next_memtable` | the next memtable, created before it is needed |
 //! | `jobs` | the jobs in progress |
 //! | `value_segments` | segments of the log that are value files |
+//! | `pace` | a schedule of writers |
+//! | `relief` | when jobs make room for writers |
 //! | `retired` | replaced states that are still in use |
 //!
 //! In the lock order, the locks of a tree come after the writer lock and the manifest lock.
@@ -29,8 +32,10 @@ mod memtables;
 mod names;
 mod next_memtable;
 mod pace;
+mod relief;
 mod replace;
 mod retired;
+mod share;
 mod state;
 mod usage;
 mod value_segments;
@@ -42,7 +47,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use terrane_memtable::Memtable;
 use terrane_policy::memtable_choice::{MemtableSelection, regret::Change};
-use terrane_policy::{Cursors, Design, MemtableKind, Pressure, admit_with};
+use terrane_policy::{Cursors, Design, MemtableKind, Pressure, Violation, admit_with};
 
 use crate::base::event::{StallEffect, WriteStall};
 use crate::base::expiry::DefaultTtl;
@@ -57,6 +62,7 @@ use memtable_choice::MemtableChoice;
 use names::Names;
 use next_memtable::NextMemtable;
 use pace::{Pace, nanos_per_write};
+use relief::Relief;
 use retired::RetiredStates;
 use usage::Usage;
 use value_segments::ValueSegments;
@@ -92,6 +98,8 @@ pub(crate) struct Tree {
     counts_values: AtomicBool,
     is_dropped: AtomicBool,
     pace: Pace,
+    /// When jobs make room for writers.
+    pub(crate) relief: Relief,
     /// The reported stall that has not ended yet.
     reported_stall: Mutex<Option<WriteStall>>,
     /// The kind of memtable that was chosen, if the design leaves the kind open.
@@ -129,6 +137,7 @@ impl Tree {
             admission,
             settled_values,
             nanos_per_write: nanos_per_write(&design),
+            spreads: design.constraint.violation == Violation::Spread,
             usage: Arc::clone(&usage),
             readable_to: SeqNo::MAX,
             number: 0,
@@ -148,6 +157,7 @@ impl Tree {
             is_dropped: AtomicBool::new(false),
             reported_stall: Mutex::new(None),
             pace: Pace::new(),
+            relief: Relief::new(),
             choice: MemtableChoice::default(),
             next: NextMemtable::default(),
             default_ttl: DefaultTtl::default(),

@@ -16,6 +16,7 @@
 //! | `slow_down` | delays writers to lagging trees |
 //! | `with_lock` | writes that take the writer lock |
 //! | `space` | reserves memtable space without the writer lock |
+//! | `spread` | spreads the room before a stop over the time until a job makes more |
 //! | `stall` | stops writers until a tree has space; replaces full memtables |
 
 mod commit;
@@ -30,6 +31,7 @@ mod pointers;
 mod queue;
 mod slow_down;
 mod space;
+mod spread;
 mod stall;
 mod target;
 mod with_lock;

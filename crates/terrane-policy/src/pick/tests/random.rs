@@ -98,7 +98,7 @@ fn interaction(rng: &mut Rng, design: &mut Design) {
         .pick(&["level0", "local(2x)", "local(2)", "global(3x)", "global(3)", "global(50)"])
         .parse()
         .unwrap();
-    limits.violation = rng.pick(&["slow-down", "stop", "none"]).parse().unwrap();
+    limits.violation = rng.pick(&["slow-down", "stop", "spread", "none"]).parse().unwrap();
     limits.max_rate = rng.percent(20).then_some(4000);
     if rng.percent(30) {
         design.flush = FlushMode::Merge;

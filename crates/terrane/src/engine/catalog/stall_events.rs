@@ -12,30 +12,7 @@ impl Catalog {
     /// Emits an event about a tree's stall, unless it was already reported. Must be called without
     /// locks, because a listener may write.
     pub(crate) fn report_stalled(&self, tree: &Tree, effect: StallEffect, pressure: &Pressure) {
-        let mut reported = tree.reported_stall();
-        if is_stall(&reported, effect, pressure) || tree.is_dropped() {
-            return;
-        }
-        let now = self.context.clock.now_micros();
-        let stalled_since = match pressure.cause {
-            StallCause::MemoryBudget => self.context.memtables.short_since(),
-            _ => tree.state().stalled_since,
-        };
-        let lasted = stalled_since.map(|since| since.elapsed().as_micros()).unwrap_or_default();
-        let stall = WriteStall {
-            keyspace: tree.name().to_string(),
-            effect,
-            cause: pressure.cause,
-            measured: pressure.measured.into(),
-            threshold: pressure.threshold.into(),
-            since_micros: now.saturating_sub(u64::try_from(lasted).unwrap_or(u64::MAX)),
-            until: pressure.until(),
-        };
-        if reported.replace(stall.clone()).is_none() {
-            self.stalls_reported.fetch_add(1, Ordering::Relaxed);
-        }
-        drop(reported);
-        self.context.events.emit(Event::WritesStalled(stall));
+        report(self, (tree, effect, pressure), pressure.until());
     }
 
     /// Emits an event for each tree whose reported stall is over.
@@ -67,6 +44,43 @@ impl Catalog {
         self.report_resumed();
         self.pipeline.notify_space();
     }
+}
+
+/// Emits an event about writers of a tree that spread the room before a stop, unless it was already reported.
+/// Must be called without locks.
+pub(crate) fn report_spread(catalog: &Catalog, tree: &Tree, pressure: &Pressure) {
+    report(catalog, (tree, StallEffect::Delayed, pressure), pressure.relief());
+}
+
+fn report(
+    catalog: &Catalog,
+    (tree, effect, pressure): (&Tree, StallEffect, &Pressure),
+    until: String,
+) {
+    let mut reported = tree.reported_stall();
+    if is_stall(&reported, effect, pressure) || tree.is_dropped() {
+        return;
+    }
+    let now = catalog.context.clock.now_micros();
+    let stalled_since = match pressure.cause {
+        StallCause::MemoryBudget => catalog.context.memtables.short_since(),
+        _ => tree.state().stalled_since,
+    };
+    let lasted = stalled_since.map(|since| since.elapsed().as_micros()).unwrap_or_default();
+    let stall = WriteStall {
+        keyspace: tree.name().to_string(),
+        effect,
+        cause: pressure.cause,
+        measured: pressure.measured.into(),
+        threshold: pressure.threshold.into(),
+        since_micros: now.saturating_sub(u64::try_from(lasted).unwrap_or(u64::MAX)),
+        until,
+    };
+    if reported.replace(stall.clone()).is_none() {
+        catalog.stalls_reported.fetch_add(1, Ordering::Relaxed);
+    }
+    drop(reported);
+    catalog.context.events.emit(Event::WritesStalled(stall));
 }
 
 /// Ends the reported stall of a tree that was marked as dropped. Must be called without locks.

@@ -1,6 +1,7 @@
 //! Reports the progress of a compaction, and waits until it may continue.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use terrane_policy::forecast::CompactionCost;
 use terrane_policy::{Compaction, TableInfo, TreeShape};
@@ -36,6 +37,8 @@ pub(super) struct JobPacer<'a> {
     refilled: f64,
     /// The remaining input when `refilled` was last updated.
     looked_at_bytes: u64,
+    remaining_bytes: u64,
+    begun: Instant,
 }
 
 impl<'a> JobPacer<'a> {
@@ -48,6 +51,7 @@ impl<'a> JobPacer<'a> {
     ) -> Self {
         let entries = |table: &Arc<TableInfo>| table.entries;
         let total_bytes = CompactionCost::of(compaction, shape).bytes_rewritten;
+        tree.relief.begin_merge(compaction.from_level(), total_bytes);
         Self {
             context,
             picker,
@@ -62,6 +66,8 @@ impl<'a> JobPacer<'a> {
             looks_at_level: tree.design().scheduler.info().looks_at_levels,
             refilled: 0.0,
             looked_at_bytes: u64::MAX,
+            remaining_bytes: total_bytes,
+            begun: Instant::now(),
         }
     }
 
@@ -89,9 +95,15 @@ impl<'a> JobPacer<'a> {
         let progress = Progress { remaining_bytes, refilled, written_bytes };
         let is_cancelled = || cancel::is_cancelled(self.cancel);
         let ends = || self.context.signals.is_stopping() || self.tree.is_dropped();
-        self.pass.proceed(progress, &|| ends() || is_cancelled()).map_err(|Stopped| {
-            if is_cancelled() && !ends() { Error::Cancelled } else { Error::Closed }
-        })
+        let stops = || ends() || is_cancelled();
+        if let Err(Stopped) = self.pass.proceed(progress, &stops) {
+            return Err(if is_cancelled() && !ends() { Error::Cancelled } else { Error::Closed });
+        }
+        // After the wait, which takes most of the time of a merge with a small share.
+        self.remaining_bytes = remaining_bytes;
+        let (relief, took) = (&self.tree.relief, self.begun.elapsed());
+        relief.note_merged(self.compaction.from_level(), took, self.total_bytes, done);
+        Ok(())
     }
 }
 
@@ -112,4 +124,11 @@ pub(super) fn await_memory(
     let ends = || context.signals.is_stopping() || tree.is_dropped();
     let granted = context.compaction_memory.begin(|| ends() || cancel::is_cancelled(cancel));
     granted.ok_or_else(|| if ends() { Error::Closed } else { Error::Cancelled })
+}
+
+impl Drop for JobPacer<'_> {
+    fn drop(&mut self) {
+        let took = (self.remaining_bytes == 0).then(|| self.begun.elapsed());
+        self.tree.relief.end_merge(self.compaction.from_level(), took, self.total_bytes);
+    }
 }

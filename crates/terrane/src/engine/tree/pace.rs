@@ -1,4 +1,5 @@
-//! The schedule of writers whose design has a maximum rate.
+//! A schedule of writers: of those whose design has a maximum rate, and of those that spread the room left
+//! before a stop.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -32,6 +33,12 @@ impl Pace {
         let before = self.until_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         let until = before.unwrap_or(0).max(earliest).saturating_add(nanos);
         Duration::from_nanos(until.saturating_sub(now))
+    }
+
+    /// Returns how far writers are ahead of the schedule.
+    pub(super) fn ahead(&self) -> Duration {
+        let until = Duration::from_nanos(self.until_nanos.load(Ordering::Relaxed));
+        until.saturating_sub(self.begun_at.elapsed())
     }
 }
 

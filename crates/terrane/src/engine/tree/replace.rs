@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use terrane_policy::admit_with;
+use terrane_policy::{Violation, admit_with};
 
 use super::pace::nanos_per_write;
 use super::state::NextState;
@@ -48,6 +48,7 @@ impl Tree {
             settled_values,
             stalled_since,
             nanos_per_write: nanos_per_write(&design),
+            spreads: design.constraint.violation == Violation::Spread,
             usage: Arc::clone(&self.usage),
             readable_to,
             number,

@@ -1,6 +1,6 @@
 //! The state of a tree that readers see, and its memtables.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
@@ -9,6 +9,7 @@ use terrane_policy::{Admission, Design, MemtableKind, Pressure, SettledValues};
 
 use super::logged_value_refs::LoggedValueRefs;
 use super::memtables::new_memtable;
+use super::share::Share;
 use super::usage::Usage;
 use crate::base::event::FlushReason;
 use crate::base::stats::stripe_of_thread;
@@ -41,15 +42,24 @@ pub(crate) struct ActiveMemtable {
     /// Whether a range tombstone of the memtable is not in the log. Shared, because a write may still
     /// insert its operations after the memtable became immutable.
     has_unlogged_range: Arc<AtomicBool>,
-    /// The bytes that threads can write before the memtable must be measured again.
-    space: [Padded<AtomicI64>; SHARES],
+    /// The bytes that have entered the schedule of the tree; see `spread`.
+    scheduled_bytes: AtomicU64,
+    /// What threads may do before the memtable must be measured again.
+    shares: [Padded<Share>; SHARES],
 }
 
 impl ActiveMemtable {
     pub(crate) fn new(memtable: Arc<Memtable>, begins: Lsn) -> Self {
-        let space = std::array::from_fn(|_| Padded::default());
-        let (since_micros, has_unlogged_range) = (AtomicU64::new(0), Arc::default());
-        Self { memtable, begins, logged_values: None, since_micros, has_unlogged_range, space }
+        let shares = std::array::from_fn(|_| Padded::default());
+        Self {
+            memtable,
+            begins,
+            logged_values: None,
+            since_micros: AtomicU64::new(0),
+            has_unlogged_range: Arc::default(),
+            scheduled_bytes: AtomicU64::new(0),
+            shares,
+        }
     }
 
     /// Returns the memtable of trees without entries in memory, which all of them share, so that an
@@ -125,28 +135,16 @@ impl ActiveMemtable {
         pointed_bytes_of(&self.logged_values)
     }
 
+    /// Returns the share of the memtable's space that this thread fills.
     #[inline]
-    fn share(&self) -> &AtomicI64 {
-        &self.space[stripe_of_thread() % SHARES]
+    pub(crate) fn share(&self) -> &Share {
+        &self.shares[stripe_of_thread() % SHARES]
     }
 
-    /// Reserves `bytes` of this thread's share of the last measured free space. Returns false if
-    /// the share does not suffice, so that the memtable must be measured again.
-    #[inline]
-    pub(crate) fn reserve(&self, bytes: u64) -> bool {
-        // An estimate, so concurrent updates by threads with the same share may be lost. Relaxed,
-        // because it orders nothing.
-        let share = self.share();
-        let left = share.load(Ordering::Relaxed).saturating_sub_unsigned(bytes);
-        if left >= 0 {
-            share.store(left, Ordering::Relaxed);
-        }
-        left >= 0
-    }
-
-    /// Sets this thread's share of the free space after a measurement.
-    pub(crate) fn set_space(&self, bytes: u64) {
-        self.share().store(i64::try_from(bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
+    /// Notes that the memtable is filled with `filled` bytes. Returns how many of them have not entered the
+    /// schedule of the tree yet.
+    pub(crate) fn take_unscheduled(&self, filled: u64) -> u64 {
+        filled.saturating_sub(self.scheduled_bytes.fetch_max(filled, Ordering::Relaxed))
     }
 
     /// Notes that a range tombstone will be inserted that is not in the log.
@@ -259,6 +257,8 @@ pub(crate) struct TreeState {
     /// The time per operation at the maximum rate of the design; 0 if the design has no maximum
     /// rate.
     pub(crate) nanos_per_write: u64,
+    /// Whether the design makes writers spread the room before a stop.
+    pub(crate) spreads: bool,
     /// How the memtables are used, for designs that leave their kind open.
     pub(crate) usage: Arc<Usage>,
     /// Readers of this state see writes up to this number. The numbers after it belong to an ingest

@@ -1,5 +1,5 @@
 //! Delays writers to lagging trees, so that they are not stopped later, and limits writers to the
-//! maximum rates of designs.
+//! maximum rates of designs and to the schedules by which they use the room before a stop.
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,7 @@ use terrane_policy::Admission;
 use super::Writer;
 use super::deferred::defer;
 use super::delays::SHORTEST_SLEEP;
+use super::spread::ahead_of_schedules;
 use super::target::WriteTarget;
 use crate::base::error::Result;
 use crate::base::event::StallEffect;
@@ -24,6 +25,8 @@ struct Brake {
     nanos_per_byte: f64,
     /// Whether some tree has a maximum rate.
     is_paced: bool,
+    /// Whether writers of some tree are ahead of its schedule.
+    is_spread: bool,
 }
 
 impl Brake {
@@ -32,12 +35,17 @@ impl Brake {
             Admission::Delay(pressure) => pressure.delay_nanos_per_byte(),
             _ => 0.0,
         };
-        Self { nanos_per_byte, is_paced: state.nanos_per_write > 0 }
+        let is_spread = state.spreads && state.active.share().is_paused();
+        Self { nanos_per_byte, is_paced: state.nanos_per_write > 0, is_spread }
     }
 
     fn and(self, other: Self) -> Self {
         let nanos_per_byte = self.nanos_per_byte.max(other.nanos_per_byte);
-        Self { nanos_per_byte, is_paced: self.is_paced || other.is_paced }
+        Self {
+            nanos_per_byte,
+            is_paced: self.is_paced || other.is_paced,
+            is_spread: self.is_spread || other.is_spread,
+        }
     }
 }
 
@@ -60,7 +68,9 @@ impl Writer {
                 brakes.fold(Brake::default(), Brake::and)
             }
         };
-        if (brake.nanos_per_byte <= 0.0 && !brake.is_paced) || self.context.is_inline() {
+        if (brake.nanos_per_byte <= 0.0 && !brake.is_paced && !brake.is_spread)
+            || self.context.is_inline()
+        {
             return Ok(());
         }
         self.delay(target, brake, user_bytes)
@@ -78,6 +88,9 @@ impl Writer {
             owed = self.delays.owe(user_bytes as f64 * brake.nanos_per_byte);
         }
         let ahead = if brake.is_paced { self.ahead_of_rate(target) } else { Duration::ZERO };
+        let spread =
+            if brake.is_spread { ahead_of_schedules(self, target) } else { Duration::ZERO };
+        let ahead = ahead.max(spread);
         if let Some(more) = defer(self.context.number, owed, ahead) {
             if !more.is_zero() {
                 self.count_delay(more);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use terrane_memtable::FrontLevel;
 use terrane_policy::Admission;
+use terrane_policy::admission::Spread;
 
+use super::spread::{portion_bytes, schedule};
 use super::target::WriteTarget;
 use super::{WriteSize, Writer};
 use crate::engine::tree::{Tree, TreeState};
@@ -56,7 +58,7 @@ impl Writer {
             Admission::Stop(pressure) => pressure.stops_at_once(),
             Admission::Proceed | Admission::Delay(_) => false,
         };
-        !is_stopped && (state.active.reserve(needed) || self.refill(tree, state, needed))
+        !is_stopped && (state.active.share().reserve(needed) || self.refill(tree, state, needed))
     }
 
     /// Measures a memtable and lets this thread fill a part of its free space, which includes
@@ -70,13 +72,14 @@ impl Writer {
         let memtable = &state.active.memtable;
         let (filled, limit) = (state.active.filled_bytes(), self.memtable_bytes_max(tree));
         self.request_memory(tree, filled, limit);
-        let portion = reservable(filled, limit);
+        let spread = schedule(tree, state, filled, limit);
+        let portion = portion_of(reservable(filled, limit), needed, spread.as_ref());
         let needs_enabling = memtable.front_level().is_some_and(FrontLevel::needs_enabling);
         let every = pipeline.measure_every_bytes();
         if portion < needed || needs_enabling || !pipeline.grant_bytes(portion, every) {
             return false;
         }
-        state.active.set_space(portion - needed);
+        state.active.share().set_space(portion - needed);
         true
     }
 
@@ -92,6 +95,11 @@ impl Writer {
             self.pipeline.prepare_memtable(tree);
         }
     }
+}
+
+/// Returns the part of `reservable` bytes that a thread takes, for a write that needs `needed` of them.
+pub(super) fn portion_of(reservable: u64, needed: u64, spread: Option<&Spread>) -> u64 {
+    spread.map_or(reservable, |spread| reservable.min(portion_bytes(spread).max(needed)))
 }
 
 /// The part of the free space of a memtable that a thread may fill before the next measurement. It is

@@ -10,7 +10,8 @@ use terrane_memtable::FrontLevel;
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Writer;
-use super::space::{ENTRY_BYTES, reservable};
+use super::space::{ENTRY_BYTES, portion_of, reservable};
+use super::spread::schedule;
 use super::target::WriteTarget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{FlushReason, StallEffect};
@@ -158,7 +159,7 @@ impl Writer {
         {
             return stop(pressure);
         }
-        if tree_state.active.reserve(needed) {
+        if tree_state.active.share().reserve(needed) {
             return None;
         }
         if tree_state.active.is_unwritten() {
@@ -176,8 +177,9 @@ impl Writer {
             if let Some(front) = front.filter(|front| front.needs_enabling()) {
                 self.enable_front_level(state, front);
             }
-            let portion = reservable(filled, limit);
-            tree_state.active.set_space(portion);
+            let spread = schedule(tree, tree_state, filled, limit);
+            let portion = portion_of(reservable(filled, limit), needed, spread.as_ref());
+            tree_state.active.share().set_space(portion);
             state.grant_bytes(portion, usize::MAX);
             return None;
         }

@@ -121,6 +121,7 @@ impl Flusher {
             return Err(broken(&self.context));
         }
         let (start, mut paths) = (Instant::now(), Vec::new());
+        tree.relief.begin_flush(immutable.filled_bytes());
         if discards(&tree.design()) {
             let (written, replaced) = (None, Vec::new());
             return Ok(WrittenFlush { tree, immutable, written, replaced, paths, start });
@@ -163,6 +164,7 @@ impl Flusher {
                 Ok(WrittenFlush { tree, immutable, written, replaced, paths, start })
             }
             Err(error) => {
+                tree.relief.end_flush(None, 0);
                 self.catalog.abandon(paths);
                 Err(error)
             }
@@ -196,6 +198,8 @@ impl Flusher {
     }
 
     fn after_install(&self, flush: WrittenFlush<'_>) -> FlushResult {
+        let bytes = flush.immutable.filled_bytes();
+        flush.tree.relief.end_flush(Some(flush.start.elapsed()), bytes);
         let WrittenFlush { tree, written, replaced, .. } = flush;
         let Some((target, written)) = written else { return FlushResult::default() };
         let WrittenTables { tables, value_files, segments, damaged, read_bytes, .. } = written;

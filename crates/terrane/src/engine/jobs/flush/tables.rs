@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use terrane_memtable::{Fragment, RangeTombstones};
 use terrane_policy::TableInfo;
@@ -97,7 +98,7 @@ impl Flusher {
         let values = self.io.value_config(tree, target.version.values(), &moved);
         let values = ValueOutputConfig { logged, ..values };
         let mut output = Output::new(config, values).leaving_unsynced();
-        let mut proceed = |chunk: Chunk| self.proceed(pace, chunk);
+        let mut proceed = self.progress(tree, immutable, pace);
         let tables = merge(input, None, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
         let tables = tables?;
@@ -125,6 +126,24 @@ impl Flusher {
         }
         sync_all(files, self.context.is_inline())?;
         if has_tables { self.context.sync_dir() } else { Ok(()) }
+    }
+
+    /// Returns the function that reports a chunk, and returns when the flush may continue.
+    fn progress<'a>(
+        &'a self,
+        tree: &'a Tree,
+        immutable: &ImmutableMemtable,
+        pace: FlushPace,
+    ) -> impl FnMut(Chunk) -> Result<()> + 'a {
+        let (start, mut done) = (Instant::now(), 0);
+        let (entries, bytes) = (immutable.memtable.len().max(1), immutable.filled_bytes());
+        move |chunk| {
+            done += chunk.entries;
+            self.proceed(pace, chunk)?;
+            // After the wait for the budget, which takes most of the time of a limited flush.
+            tree.relief.note_flushed(start.elapsed(), bytes, done as f64 / entries as f64);
+            Ok(())
+        }
     }
 
     fn proceed(&self, pace: FlushPace, chunk: Chunk) -> Result<()> {
