@@ -149,7 +149,7 @@ fn limit_of(tree: &TreeView) -> Option<RunLimit> {
     let is_limited = violation != Violation::None && limited.stop_at < u32::MAX;
     is_limited.then(|| RunLimit {
         runs: limited.measured,
-        delay: (violation != Violation::Stop && limited.threshold < limited.stop_at)
+        delay: (violation == Violation::SlowDown && limited.threshold < limited.stop_at)
             .then_some(limited.threshold),
         stop: limited.stop_at,
     })

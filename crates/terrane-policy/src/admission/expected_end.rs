@@ -6,6 +6,9 @@ const LATEST_WEIGHT: f64 = 0.25;
 /// The part of a job after which only its own progress counts.
 const TRUSTED_AT: f64 = 0.25;
 
+/// The part of a job from which on its progress says when it ends, if no job has been timed.
+const KNOWN_AT: f64 = 0.0005;
+
 /// The shortest time that a running job is expected to need, as a part of its whole time: a job may take longer
 /// than expected, and then writers must not proceed at any rate.
 const LEFT_MIN: f64 = 1.0 / 16.0;
@@ -23,10 +26,10 @@ pub fn mean_nanos_per_byte(before: f64, took: f64, bytes: u64) -> f64 {
 pub fn nanos_left(took: f64, done: f64, whole: f64) -> Option<f64> {
     let left = 1.0 - done.clamp(0.0, 1.0);
     let by_progress = if done > 0.0 { took * left / done } else { 0.0 };
-    let expected = match (whole > 0.0, done > 0.0) {
-        (false, false) => return None,
-        (false, true) => by_progress,
-        (true, _) => {
+    let expected = match whole > 0.0 {
+        false if done < KNOWN_AT => return None,
+        false => by_progress,
+        true => {
             let trust = (done / TRUSTED_AT).clamp(0.0, 1.0);
             // Of a job that has not progressed, the time that has passed is not left.
             let by_earlier = if done > 0.0 { whole * left } else { whole - took };
@@ -43,6 +46,7 @@ mod tests {
     #[test]
     fn an_end_is_expected_only_if_something_says_so() {
         assert_eq!(nanos_left(5.0, 0.0, 0.0), None);
+        assert_eq!(nanos_left(5.0, 0.0001, 0.0), None);
         assert_eq!(nanos_left(10.0, 0.25, 0.0), Some(30.0));
         assert_eq!(nanos_left(3.0, 0.0, 10.0), Some(7.0));
     }

@@ -28,9 +28,10 @@ pub trait Relief {
     /// `None` if it is unknown.
     fn flush_nanos(&self) -> Option<u64>;
 
-    /// Returns the expected time, in nanoseconds, until a merge out of a level ends, or one that begins now;
-    /// `None` if it is unknown. Without a level, it is the merge of any level that ends first.
-    fn merge_nanos(&self, level: Option<usize>) -> Option<u64>;
+    /// Returns the expected time, in nanoseconds, until a merge out of a level ends; if none runs, but one
+    /// `is_due`, until one ends that begins now. `None` if it is unknown. Without a level, it is the merge of
+    /// any level that ends first.
+    fn merge_nanos(&self, level: Option<usize>, is_due: bool) -> Option<u64>;
 }
 
 /// How far the memtables of a tree are filled.
@@ -92,8 +93,10 @@ pub fn spread(
         Spread::new(nanos, bytes(stop_at.saturating_sub(buffers)), pressure)
     });
     let pressure = run_pressure(shape, design);
-    let is_limited = pressure.stop_at < u32::MAX;
-    let merge_nanos = if is_limited { relief.merge_nanos(pressure.level) } else { None };
+    // Writers add runs to level 0 only, so a deeper level says little about how much they may write.
+    let is_limited = pressure.stop_at < u32::MAX && pressure.level.is_none_or(|level| level == 0);
+    let is_due = pressure.measured >= pressure.threshold;
+    let merge_nanos = if is_limited { relief.merge_nanos(pressure.level, is_due) } else { None };
     let by_merge = merge_nanos.map(|nanos| {
         // Memtables that wait to be flushed become runs.
         let runs = pressure.measured.saturating_add(buffers);
@@ -120,7 +123,7 @@ mod tests {
             self.0
         }
 
-        fn merge_nanos(&self, _: Option<usize>) -> Option<u64> {
+        fn merge_nanos(&self, _: Option<usize>, _: bool) -> Option<u64> {
             self.1
         }
     }

@@ -44,7 +44,7 @@ impl Relief for JobsOf<'_> {
         self.nanos_left(done, began, whole)
     }
 
-    fn merge_nanos(&self, level: Option<usize>) -> Option<u64> {
+    fn merge_nanos(&self, level: Option<usize>, is_due: bool) -> Option<u64> {
         let merges = self.tree.merges.iter();
         let merges = merges.filter(|merge| level.is_none_or(|level| merge.level == level));
         let first = merges.filter_map(|merge| {
@@ -52,6 +52,9 @@ impl Relief for JobsOf<'_> {
             self.nanos_left(merge.done, merge.began, whole)
         });
         first.min().or_else(|| {
+            if !is_due {
+                return None;
+            }
             let shape = self.tree.tree.shape();
             let bytes = shape.level(0).size_bytes() + shape.level(1).size_bytes();
             let whole = self.tree.times.of_merge(level.unwrap_or(0)) * bytes as f64;

@@ -137,7 +137,8 @@ impl Simulation<'_> {
         let let_in = rate_limits.get(next).map_or(f64::INFINITY, |(from, _)| *from);
         let arrival = if self.goal == StopAt::Loaded { Arrival::Closed } else { workload.arrival };
         let (arriving, changes) = arrival.at(self.now);
-        let (undelayed, spread) = (can, self.spread_rate());
+        let undelayed = can;
+        let spread = self.spread_rate().filter(|limit| limit.writes_per_second < undelayed);
         let can = spread.map_or(can, |limit| can.min(limit.writes_per_second));
         let until = changes.min(let_in).min(spread.map_or(f64::INFINITY, |limit| limit.until));
         (pace.arriving, pace.until, pace.made) = (arriving, until, can);

@@ -245,6 +245,7 @@ impl Compactor {
             self.catalog.abandon(paths);
             return Err(error);
         }
+        pacer.end();
         if !consumed.is_empty() {
             tree.dead().clear();
         }

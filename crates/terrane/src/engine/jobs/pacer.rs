@@ -37,7 +37,9 @@ pub(super) struct JobPacer<'a> {
     refilled: f64,
     /// The remaining input when `refilled` was last updated.
     looked_at_bytes: u64,
-    remaining_bytes: u64,
+    /// Whether the result of the compaction was installed.
+    has_ended: bool,
+    /// When the compaction was first admitted.
     begun: Instant,
 }
 
@@ -66,9 +68,14 @@ impl<'a> JobPacer<'a> {
             looks_at_level: tree.design().scheduler.info().looks_at_levels,
             refilled: 0.0,
             looked_at_bytes: u64::MAX,
-            remaining_bytes: total_bytes,
+            has_ended: false,
             begun: Instant::now(),
         }
+    }
+
+    /// Notes that the result of the compaction was installed.
+    pub(super) fn end(&mut self) {
+        self.has_ended = true;
     }
 
     /// Reports a chunk, and returns when the compaction may continue.
@@ -100,7 +107,9 @@ impl<'a> JobPacer<'a> {
             return Err(if is_cancelled() && !ends() { Error::Cancelled } else { Error::Closed });
         }
         // After the wait, which takes most of the time of a merge with a small share.
-        self.remaining_bytes = remaining_bytes;
+        if self.entries == 0 {
+            self.begun = Instant::now();
+        }
         let (relief, took) = (&self.tree.relief, self.begun.elapsed());
         relief.note_merged(self.compaction.from_level(), took, self.total_bytes, done);
         Ok(())
@@ -128,7 +137,9 @@ pub(super) fn await_memory(
 
 impl Drop for JobPacer<'_> {
     fn drop(&mut self) {
-        let took = (self.remaining_bytes == 0).then(|| self.begun.elapsed());
+        // Small merges take their time for files and syncs, not for bytes.
+        let says = self.has_ended && self.total_bytes >= self.tree.buffer_bytes();
+        let took = says.then(|| self.begun.elapsed());
         self.tree.relief.end_merge(self.compaction.from_level(), took, self.total_bytes);
     }
 }

@@ -35,6 +35,11 @@ impl Pace {
         Duration::from_nanos(until.saturating_sub(now))
     }
 
+    /// Forgets how far writers are ahead of the schedule.
+    pub(super) fn clear(&self) {
+        self.until_nanos.store(0, Ordering::Relaxed);
+    }
+
     /// Returns how far writers are ahead of the schedule.
     pub(super) fn ahead(&self) -> Duration {
         let until = Duration::from_nanos(self.until_nanos.load(Ordering::Relaxed));

@@ -50,14 +50,19 @@ impl Relief {
         self.flush.progress(self.now(), (took, bytes), done);
     }
 
-    /// Notes that a flush of `bytes` has ended, and how long it took if it succeeded.
+    /// Notes that a flush of `bytes` has ended, and how long it took if it succeeded and was not so small that
+    /// its syncs took most of the time.
     pub(crate) fn end_flush(&self, took: Option<Duration>, bytes: u64) {
         self.flush.end(took, bytes);
+        self.schedule.clear();
     }
 
     /// Notes that a merge of `bytes` begins.
     pub(crate) fn begin_merge(&self, level: usize, bytes: u64) {
-        self.merges(level).begin(self.now(), bytes);
+        // Tables that only move take no time.
+        if bytes > 0 {
+            self.merges(level).begin(self.now(), bytes);
+        }
     }
 
     /// Notes that a part `done` of a merge of `bytes`, which began `took` ago, is done.
@@ -67,7 +72,10 @@ impl Relief {
 
     /// Notes that a merge of `bytes` has ended, and how long it took if it succeeded.
     pub(crate) fn end_merge(&self, level: usize, took: Option<Duration>, bytes: u64) {
-        self.merges(level).end(took, bytes);
+        if bytes > 0 {
+            self.merges(level).end(took, bytes);
+        }
+        self.schedule.clear();
     }
 
     /// Returns the expected time, in nanoseconds, until the running flush ends, or one of `bytes` if none
@@ -76,19 +84,20 @@ impl Relief {
         self.flush.nanos_left(self.now(), bytes)
     }
 
-    /// Returns the expected time, in nanoseconds, until a merge out of `level` ends, or one of `bytes` if
-    /// none runs; `None` if no such merge has been timed. Without a level, it is the running merge of any
-    /// level that ends first.
-    pub(crate) fn merge_nanos_left(&self, level: Option<usize>, bytes: u64) -> Option<u64> {
+    /// Returns the expected time, in nanoseconds, until a merge out of `level` ends, or, if none runs, until one
+    /// of `due_bytes` does; `None` if nothing says so. Without a level, it is the running merge of any level that
+    /// ends first.
+    pub(crate) fn merge_nanos_left(
+        &self,
+        level: Option<usize>,
+        due_bytes: Option<u64>,
+    ) -> Option<u64> {
         let (now, clocks) = (self.now(), self.merges.get()?);
-        match level {
-            Some(level) => clocks[level.min(LEVELS - 1)].nanos_left(now, bytes),
-            None => {
-                let running = clocks.iter().filter(|clock| clock.is_running());
-                let first = running.filter_map(|clock| clock.nanos_left(now, bytes)).min();
-                first.or_else(|| clocks[0].nanos_left(now, bytes))
-            }
-        }
+        let of_level = level.map(|level| std::slice::from_ref(&clocks[level.min(LEVELS - 1)]));
+        let asked = of_level.unwrap_or(&clocks[..]).iter();
+        let running = asked.filter(|clock| clock.is_running());
+        let first = running.filter_map(|clock| clock.nanos_left(now, 0)).min();
+        first.or_else(|| clocks[level.unwrap_or(0).min(LEVELS - 1)].nanos_left(now, due_bytes?))
     }
 
     /// Adds writes that together take `nanos` to the schedule. Returns how far writers are ahead of it.
@@ -199,15 +208,16 @@ mod tests {
     #[test]
     fn without_a_level_the_first_merge_to_end_counts() {
         let relief = Relief::new();
-        assert_eq!(relief.merge_nanos_left(None, 100), None);
+        assert_eq!(relief.merge_nanos_left(None, Some(100)), None);
         relief.end_merge(0, Some(seconds(7)), 100);
-        assert_eq!(relief.merge_nanos_left(None, 100), Some(7 * SECOND));
+        assert_eq!(relief.merge_nanos_left(None, Some(100)), Some(7 * SECOND));
+        assert_eq!(relief.merge_nanos_left(None, None), None);
         for (level, took) in [(3, 9), (2, 5)] {
             relief.end_merge(level, Some(seconds(took)), 100);
             relief.begin_merge(level, 100);
         }
-        let left = relief.merge_nanos_left(None, 100).unwrap();
+        let left = relief.merge_nanos_left(None, None).unwrap();
         assert!((4 * SECOND..=5 * SECOND).contains(&left), "{left}");
-        assert_eq!(relief.merge_nanos_left(Some(0), 100), Some(7 * SECOND));
+        assert_eq!(relief.merge_nanos_left(Some(0), Some(100)), Some(7 * SECOND));
     }
 }

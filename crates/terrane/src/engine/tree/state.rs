@@ -144,7 +144,7 @@ impl ActiveMemtable {
     /// Notes that the memtable is filled with `filled` bytes. Returns how many of them have not entered the
     /// schedule of the tree yet.
     pub(crate) fn take_unscheduled(&self, filled: u64) -> u64 {
-        filled.saturating_sub(self.scheduled_bytes.fetch_max(filled, Ordering::Relaxed))
+        filled.saturating_sub(self.scheduled_bytes.swap(filled, Ordering::Relaxed))
     }
 
     /// Notes that a range tombstone will be inserted that is not in the log.

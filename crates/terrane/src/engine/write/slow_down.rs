@@ -16,7 +16,7 @@ use crate::base::stats::{Counter, Timed};
 use crate::engine::tree::{Tree, TreeState};
 
 /// The maximum time that a delayed writer sleeps before it checks whether the database was closed.
-const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(100);
 
 /// The reasons to delay a write.
 #[derive(Debug, Clone, Copy, Default)]

@@ -11,6 +11,7 @@ use terrane_policy::admission::{self, Filling, Relief, Spread};
 
 use super::Writer;
 use super::delays::SHORTEST_SLEEP;
+use super::slow_down::LONGEST_SLEEP;
 use super::target::WriteTarget;
 use crate::engine::catalog::report_spread;
 use crate::engine::tree::{Tree, TreeState};
@@ -31,11 +32,11 @@ impl Relief for JobsOf<'_> {
         self.tree.relief.flush_nanos_left(self.memtable_bytes)
     }
 
-    fn merge_nanos(&self, level: Option<usize>) -> Option<u64> {
+    fn merge_nanos(&self, level: Option<usize>, is_due: bool) -> Option<u64> {
         // What a merge out of level 0 takes that begins now.
         let shape = self.state.version.shape();
-        let bytes = shape.level(0).size_bytes().saturating_add(shape.level(1).size_bytes());
-        self.tree.relief.merge_nanos_left(level, bytes)
+        let bytes = || shape.level(0).size_bytes().saturating_add(shape.level(1).size_bytes());
+        self.tree.relief.merge_nanos_left(level, is_due.then(bytes))
     }
 }
 
@@ -83,12 +84,24 @@ pub(super) fn ahead_of_schedules(writer: &Writer, target: &WriteTarget<'_>) -> D
 
 fn ahead_of_schedule(writer: &Writer, tree: &Tree) -> Duration {
     let state = tree.state();
-    let ahead = state.active.share().take_pause().min(tree.relief.ahead());
+    // The rest is decided again at the next portion.
+    let ahead = state.active.share().take_pause().min(tree.relief.ahead()).min(LONGEST_SLEEP);
     if ahead >= SHORTEST_SLEEP {
         let (filled, limit) = (state.active.filled_bytes(), writer.memtable_bytes_max(tree));
-        if let Some(spread) = spread(tree, &state, filled, limit) {
+        let spread = spread(tree, &state, filled, limit);
+        // A listener must not keep a memtable in memory that is flushed meanwhile.
+        drop(state);
+        if let Some(spread) = spread {
             report_spread(&writer.catalog, tree, &spread.pressure);
         }
     }
     ahead
+}
+
+/// Like [`schedule`], of a full memtable. Returns how far writers are ahead of the schedule.
+pub(super) fn schedule_full(tree: &Tree, state: &TreeState, filled: u64, limit: u64) -> Duration {
+    match schedule(tree, state, filled, limit) {
+        Some(_) => state.active.share().take_pause(),
+        None => Duration::ZERO,
+    }
 }

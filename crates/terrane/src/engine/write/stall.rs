@@ -11,7 +11,7 @@ use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Writer;
 use super::space::{ENTRY_BYTES, portion_of, reservable};
-use super::spread::schedule;
+use super::spread::{schedule, schedule_full};
 use super::target::WriteTarget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{FlushReason, StallEffect};
@@ -186,7 +186,11 @@ impl Writer {
         if let Admission::Stop(pressure) = tree_state.admission {
             return stop(pressure);
         }
+        let ahead = schedule_full(tree, tree_state, filled, limit);
         self.pipeline.rotate(state, tree, FlushReason::Full);
+        if !ahead.is_zero() {
+            tree.state().active.share().pause(ahead);
+        }
         None
     }
 

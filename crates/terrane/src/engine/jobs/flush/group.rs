@@ -20,6 +20,10 @@ use crate::engine::pipeline::{broken, report_map_refusal};
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::files::manifest::{Change, JobRecord, Manifest};
 
+/// A memtable of a smaller part of its maximum does not say how long flushes take per byte: its syncs take most
+/// of the time.
+const LARGE_PART: u64 = 4;
+
 /// A flush whose tables are written, but not part of the tree yet.
 struct WrittenFlush<'a> {
     tree: &'a Arc<Tree>,
@@ -79,6 +83,7 @@ impl Flusher {
         // The log may have begun a segment since the last flush.
         report_map_refusal(&self.pipeline);
         if let Some(error) = failure {
+            trees.iter().for_each(|tree| tree.relief.end_flush(None, 0));
             return Err(error);
         }
         self.catalog.fill_reserve(0);
@@ -164,7 +169,6 @@ impl Flusher {
                 Ok(WrittenFlush { tree, immutable, written, replaced, paths, start })
             }
             Err(error) => {
-                tree.relief.end_flush(None, 0);
                 self.catalog.abandon(paths);
                 Err(error)
             }
@@ -199,7 +203,8 @@ impl Flusher {
 
     fn after_install(&self, flush: WrittenFlush<'_>) -> FlushResult {
         let bytes = flush.immutable.filled_bytes();
-        flush.tree.relief.end_flush(Some(flush.start.elapsed()), bytes);
+        let is_large = bytes >= flush.tree.buffer_bytes() / LARGE_PART;
+        flush.tree.relief.end_flush(is_large.then(|| flush.start.elapsed()), bytes);
         let WrittenFlush { tree, written, replaced, .. } = flush;
         let Some((target, written)) = written else { return FlushResult::default() };
         let WrittenTables { tables, value_files, segments, damaged, read_bytes, .. } = written;

@@ -98,7 +98,7 @@ impl Flusher {
         let values = self.io.value_config(tree, target.version.values(), &moved);
         let values = ValueOutputConfig { logged, ..values };
         let mut output = Output::new(config, values).leaving_unsynced();
-        let mut proceed = self.progress(tree, immutable, pace);
+        let mut proceed = self.progress(tree, immutable, pace, target.merge().is_some());
         let tables = merge(input, None, fragments, rules, &mut output, &mut proceed);
         paths.extend_from_slice(output.paths());
         let tables = tables?;
@@ -134,14 +134,18 @@ impl Flusher {
         tree: &'a Tree,
         immutable: &ImmutableMemtable,
         pace: FlushPace,
+        merges: bool,
     ) -> impl FnMut(Chunk) -> Result<()> + 'a {
         let (start, mut done) = (Instant::now(), 0);
         let (entries, bytes) = (immutable.memtable.len().max(1), immutable.filled_bytes());
         move |chunk| {
             done += chunk.entries;
             self.proceed(pace, chunk)?;
-            // After the wait for the budget, which takes most of the time of a limited flush.
-            tree.relief.note_flushed(start.elapsed(), bytes, done as f64 / entries as f64);
+            // After the wait for the budget, which takes most of the time of a limited flush. The entries of
+            // merged tables are not known.
+            if !merges {
+                tree.relief.note_flushed(start.elapsed(), bytes, done as f64 / entries as f64);
+            }
             Ok(())
         }
     }

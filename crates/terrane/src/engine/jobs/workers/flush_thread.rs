@@ -24,11 +24,10 @@ impl Jobs {
         while !self.context.signals.is_stopping() {
             let seen = self.context.signals.changes();
             self.pipeline.create_requested();
-            if number == 1 {
-                self.drop_retired();
-            }
+            let is_left = number == 1 && self.drop_retired();
+            let retired = is_left.then_some(RETIRED_INTERVAL);
             if self.flusher.running() < number {
-                self.context.signals.wait_for_work(seen, None);
+                self.context.signals.wait_for_work(seen, retired);
                 continue;
             }
             if number == 0 {
@@ -40,17 +39,19 @@ impl Jobs {
             match self.flusher.pick() {
                 Some(trees) => {
                     let result = self.flusher.run(&trees);
+                    let is_failed = result.is_err();
                     self.handle_outcome(JobKind::Flush, result, &mut failures);
                     // Deleting tables may take longer than a flush, so it does not delay the next flush if
-                    // another thread can delete them.
-                    if self.context.settings.flush_threads < 2 || !self.flusher.is_any_due() {
+                    // the second thread is free to delete them.
+                    let is_alone = self.context.flush_memory.jobs_max() < 2;
+                    if is_alone || is_failed || self.flusher.running() > 0 {
                         self.drop_retired();
                     }
                     self.catalog.retry_removals();
                 }
                 // The other threads only flush, and a failure remains noted until the flush has
                 // succeeded.
-                None if number > 0 => self.context.signals.wait_for_work(seen, None),
+                None if number > 0 => self.context.signals.wait_for_work(seen, retired),
                 None => {
                     if !self.flusher.is_any_due() {
                         self.context.health.clear_failure(JobKind::Flush);
