@@ -3,8 +3,8 @@
 //! A tree that takes writes faster than it merges them grows without bound, and its reads become
 //! slower. Therefore a design's [`Constraint`](crate::design::Constraint) limits the number of runs
 //! and of immutable memtables: [`Limit`](crate::design::Limit) says which runs are counted, and
-//! [`Violation`] says what happens to writers at the limit, or before it ([`spread()`]). If values are stored separately, the
-//! design also bounds the garbage in value files, for the same reason.
+//! [`Violation`] says what happens to writers at the limit, or before it ([`spread()`]). If values
+//! are stored separately, the design also bounds the garbage in value files, for the same reason.
 
 mod expected_end;
 pub(crate) mod pressure;

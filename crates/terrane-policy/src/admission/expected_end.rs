@@ -6,7 +6,7 @@ const LATEST_WEIGHT: f64 = 0.25;
 /// The part of a job after which only its own progress counts.
 const TRUSTED_AT: f64 = 0.25;
 
-/// The part of a job from which on its progress says when it ends, if no job has been timed.
+/// The part of a job that must be done before its progress alone says when it ends.
 const KNOWN_AT: f64 = 0.0005;
 
 /// The shortest time that a running job is expected to need, as a part of its whole time: a job may take longer
