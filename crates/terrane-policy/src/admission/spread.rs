@@ -180,6 +180,41 @@ mod tests {
         );
     }
 
+    /// Merges that do not run, and end a second after they begin.
+    struct Idle;
+
+    impl Relief for Idle {
+        fn flush_nanos(&self) -> Option<u64> {
+            None
+        }
+
+        fn merge_nanos(&self, _: Option<usize>, is_due: bool) -> Option<u64> {
+            is_due.then_some(SECOND)
+        }
+    }
+
+    #[test]
+    fn a_merge_that_does_not_run_counts_from_the_delay_threshold_on() {
+        let design = "1-leveling; delay=4; stop=8; violation=spread".parse().unwrap();
+        let filling = Filling { immutable_memtables: 0, left_bytes: MIB, memtable_bytes: MIB };
+        let limited = |runs| spread(&shape(runs), filling, &design, &Idle).is_some();
+        assert_eq!([0, 3, 4, 7].map(limited), [false, false, true, true]);
+    }
+
+    #[test]
+    fn runs_of_deeper_levels_do_not_limit_writers() {
+        let limited = |limit: &str, shape: &str| {
+            let design = format!("leveling L0=1 T=4; limit={limit}; violation=spread");
+            let filling = Filling { immutable_memtables: 0, left_bytes: MIB, memtable_bytes: MIB };
+            let (shape, design) = (shape.parse().unwrap(), design.parse().unwrap());
+            spread(&shape, filling, &design, &Expected(None, Some(SECOND))).is_some()
+        };
+        let deep = "L1 r2: 2=a..=z:1\nL1 r1: 1=a..=z:1\n";
+        assert!(!limited("local(2x)", deep));
+        assert!(limited("local(2x)", "L0 r2: 2=a..=z:1\nL0 r1: 1=a..=z:1\n"));
+        assert!(limited("global(4)", deep));
+    }
+
     #[test]
     fn full_trees_do_not_divide_by_zero_and_single_delays_are_short() {
         let spread = at(12, (5, 0), Expected(None, Some(8 * SECOND))).unwrap();

@@ -253,3 +253,34 @@ fn writers_spread_the_room_before_a_stop() {
         assert_eq!(db.get(key.to_be_bytes()).unwrap().unwrap(), [4; 400]);
     }
 }
+
+#[test]
+fn writes_that_fill_a_memtable_enter_the_schedule() {
+    let text = "tiering L0=100 T=2; delay=150; stop=200; buffers=4; violation=spread";
+    let db = options(text).io_budget(IoBudget::Total(2 << 20)).open(DIR).unwrap();
+    // Each write takes a whole memtable, so that most of the time is a stop. On a loaded machine, a writer may
+    // be slower than its schedule for a while.
+    let is_delayed = (0..100_u32).any(|number| {
+        db.put(number.to_be_bytes(), [7; 80_000]).unwrap();
+        db.stats().stalls.delay_micros > 0
+    });
+    assert!(is_delayed, "{}", db.stats());
+}
+
+/// Flushes are always due, and no merge ends. Flushed memtables must not be kept until no flush is due.
+#[test]
+fn flushed_memtables_are_freed_while_others_wait() {
+    // A small budget leaves one flush thread, which has to free them itself.
+    for memory_budget in [8 << 20, 64 << 20] {
+        let text = "tiering L0=500 T=2; delay=900; stop=1000; buffers=4";
+        let options = options(text).memory_budget(memory_budget);
+        let db = options.io_budget(IoBudget::Total(8 << 20)).open(DIR).unwrap();
+        let db = run_guarded(move || {
+            fill(&db, 12_000, 1);
+            db
+        });
+        let stats = db.stats();
+        assert!(stats.stalls.immutable_memtables_micros > 100_000, "{stats}");
+        assert!(stats.memory.kept_memtable_bytes < 1 << 20, "{stats}");
+    }
+}

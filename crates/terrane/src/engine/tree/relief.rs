@@ -220,4 +220,29 @@ mod tests {
         assert!((4 * SECOND..=5 * SECOND).contains(&left), "{left}");
         assert_eq!(relief.merge_nanos_left(Some(0), Some(100)), Some(7 * SECOND));
     }
+
+    #[test]
+    fn tables_that_only_move_do_not_change_what_is_expected_of_a_merge() {
+        let relief = Relief::new();
+        relief.end_merge(0, Some(seconds(9)), 100);
+        relief.begin_merge(0, 100);
+        relief.begin_merge(0, 0);
+        relief.end_merge(0, Some(seconds(1)), 0);
+        let left = relief.merge_nanos_left(Some(0), None).unwrap();
+        assert!((8 * SECOND..=9 * SECOND).contains(&left), "{left}");
+    }
+
+    #[test]
+    fn the_schedule_ends_with_every_job() {
+        let relief = Relief::new();
+        let flushed = |took| relief.end_flush(took, 100);
+        let merged = || relief.end_merge(0, None, 100);
+        let ends: [&dyn Fn(); 3] = [&|| flushed(None), &|| flushed(Some(seconds(1))), &merged];
+        for end in ends {
+            assert!(relief.schedule(100 * SECOND) > seconds(90));
+            assert!(relief.ahead() > seconds(90));
+            end();
+            assert_eq!(relief.ahead(), Duration::ZERO);
+        }
+    }
 }
