@@ -282,8 +282,8 @@ fn an_error_at_the_back_ends_the_iterator_for_good() {
         .read_mode(ReadMode::Cached)
         .design(crate::support::small_design());
     let db = options.open(crate::support::DIR).unwrap();
-    // More than one read-ahead.
-    fill(&db, 1000, 0);
+    // More than is read ahead at a time.
+    (0..1000).for_each(|number| db.put(format!("{number:03}"), [0; 4096]).unwrap());
     db.flush().unwrap();
     let mut iter = db.iter().unwrap();
     assert_eq!(next_back(&mut iter).unwrap(), "999");
