@@ -78,7 +78,7 @@ pub enum Compression {
 /// | `values` | `values` | [`Values`]: `inline` or `separate(1KiB)`, with the settings of a [`ValueSeparation`] | `inline` |
 /// | `delay`, `stop`, `buffers` | `constraint` | runs or `never`, buffers | 12, 24, 3 |
 /// | `limit` | `constraint.limit` | [`Limit`]: `level0`, `local(2x)`, `global(2x)`, `global(50)` | `level0` |
-/// | `violation` | `constraint.violation` | `slow-down`, `stop` or `none` | `stop` |
+/// | `violation` | `constraint.violation` | `spread`, `slow-down`, `stop` or `none` | `stop` |
 /// | `stall` | `constraint.stall` | `runs` or `full` | `runs` |
 /// | `max-rate` | `constraint.max_rate` | operations a second, or `none` | `none` |
 /// | `scheduler` | `scheduler` | a [`Scheduler`] | `fair` |

@@ -9,7 +9,7 @@ pub(super) const ALL: &[Entry] = &[
         name: "balanced",
         about: "flushes gather in level 0, deeper levels are one run and move table by table; Monkey's filters",
         source: "the default, see docs/papers/compaction.md; 1-leveling with the level sizes of RocksDB",
-        design: || plain("1-leveling base=256MiB; filter=monkey(10)"),
+        design: || plain("1-leveling base=256MiB; filter=monkey(10); violation=spread"),
         row: None,
         beyond: "",
     },

@@ -11,7 +11,9 @@ pub(super) const ALL: &[Entry] = &[
         name: "separated-values",
         about: "as balanced, with values of 1 KiB and more in value files",
         source: "Terrane",
-        design: || plain("1-leveling T=10 L0=4 base=256MiB; values=separate(1KiB)"),
+        design: || {
+            plain("1-leveling T=10 L0=4 base=256MiB; violation=spread; values=separate(1KiB)")
+        },
         row: None,
         beyond: "",
     },

@@ -23,7 +23,7 @@ const BURST: [(f64, f64); 2] = [(0.43, 5.0 / 24.0), (1.7, 1.0 / 24.0)];
 
 const SCHEDULERS: [&str; 4] = ["single", "fair", "greedy", "gear"];
 const LIMITS: [&str; 3] = ["level0", "local(2x)", "global(2x)"];
-const VIOLATIONS: [&str; 2] = ["slow-down", "stop"];
+const VIOLATIONS: [&str; 3] = ["slow-down", "spread", "stop"];
 
 /// The maximum number of winners to name.
 const NAMES_MAX: usize = 4;
