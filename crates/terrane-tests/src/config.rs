@@ -198,7 +198,12 @@ impl Config {
             read_mode: *rng.pick(&[ReadMode::Cached, ReadMode::Direct]),
             write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
             write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),
-            cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),
+            cache_warming: *rng.pick(&[
+                CacheWarming::None,
+                CacheWarming::Meta,
+                CacheWarming::All,
+                CacheWarming::Read,
+            ]),
             background: *rng.pick(&[Background::Threads, Background::Inline]),
             memory_budget: *rng.pick(&[1 << 20, 1 << 24]),
             log_segment_bytes: *rng.pick(&[64 << 10, 1 << 20]),

@@ -17,6 +17,7 @@
 //! | `jobs` | the jobs in progress |
 //! | `value_segments` | segments of the log that are value files |
 //! | `pace` | a schedule of writers |
+//! | `recent_reads` | the reads since the previous flush |
 //! | `relief` | when jobs make room for writers |
 //! | `retired` | replaced states that are still in use |
 //!
@@ -32,6 +33,7 @@ mod memtables;
 mod names;
 mod next_memtable;
 mod pace;
+mod recent_reads;
 mod relief;
 mod replace;
 mod retired;
@@ -62,6 +64,7 @@ use memtable_choice::MemtableChoice;
 use names::Names;
 use next_memtable::NextMemtable;
 use pace::{Pace, nanos_per_write};
+use recent_reads::RecentReads;
 use relief::Relief;
 use retired::RetiredStates;
 use usage::Usage;
@@ -100,6 +103,7 @@ pub(crate) struct Tree {
     pace: Pace,
     /// When jobs make room for writers.
     pub(crate) relief: Relief,
+    pub(crate) recent_reads: RecentReads,
     /// The reported stall that has not ended yet.
     reported_stall: Mutex<Option<WriteStall>>,
     /// The kind of memtable that was chosen, if the design leaves the kind open.
@@ -158,6 +162,7 @@ impl Tree {
             reported_stall: Mutex::new(None),
             pace: Pace::new(),
             relief: Relief::new(),
+            recent_reads: RecentReads::default(),
             choice: MemtableChoice::default(),
             next: NextMemtable::default(),
             default_ttl: DefaultTtl::default(),

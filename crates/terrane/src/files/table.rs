@@ -80,5 +80,5 @@ pub(crate) use sink::{SINK_BYTES, Sink, UnsyncedFile};
 pub(crate) use slots::WarmSlots;
 pub(crate) use stored::TableFileId;
 pub use warming::CacheWarming;
-pub(crate) use warming::{Heat, Warmer};
+pub(crate) use warming::{Heat, ReadsMeanwhile, Warmer};
 pub(crate) use writer::{FinishedTable, TableConfig, TableWriter};

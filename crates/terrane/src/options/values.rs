@@ -276,6 +276,7 @@ impl FromStr for CacheWarming {
             "none" => Ok(Self::None),
             "meta" => Ok(Self::Meta),
             "all" => Ok(Self::All),
+            "read" => Ok(Self::Read),
             _ => Err(()),
         }
     }
@@ -287,6 +288,7 @@ impl fmt::Display for CacheWarming {
             Self::None => "none",
             Self::Meta => "meta",
             Self::All => "all",
+            Self::Read => "read",
         })
     }
 }

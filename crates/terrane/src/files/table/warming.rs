@@ -5,9 +5,11 @@
 //! handed over when the table is opened (compaction paper, take-aways V and VII). It does so only where the old
 //! blocks were cached: it inserts the index and filter if at least half of its input tables had their own
 //! cached, and a data block if at least half of the input blocks read since the previous data block were
-//! cached. A flush has no inputs, and new data is read soon, so it always inserts its blocks.
+//! cached. A flush has no inputs. Where the database is read, new data is read soon, and the flush inserts its
+//! blocks.
 //!
-//! Less used blocks are evicted to make room.
+//! Less used blocks are evicted to make room, except under [`CacheWarming::Read`]: where data exceeds the
+//! cache, the blocks that readers chose are worth more than new ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -28,6 +30,28 @@ pub enum CacheWarming {
     Meta,
     /// Indexes, filters and data blocks.
     All,
+    /// As `All`, but nothing is evicted for them, and flushes insert no data blocks while the database is
+    /// hardly read.
+    Read,
+}
+
+/// A flush inserts data blocks under [`CacheWarming::Read`] if the database was read at least once per this many
+/// blocks that the memtable fills. Reading a block later costs about ten times as much as inserting it.
+const BLOCKS_PER_READ: u64 = 4;
+
+/// The reads of a database while a memtable was filled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadsMeanwhile {
+    /// The number of reads.
+    pub(crate) reads: u64,
+    /// The number of blocks that the memtable fills.
+    pub(crate) blocks: u64,
+}
+
+impl ReadsMeanwhile {
+    fn are_many(self) -> bool {
+        self.reads > self.blocks / BLOCKS_PER_READ
+    }
 }
 
 /// Inserts blocks of the tables of one job into the cache.
@@ -37,6 +61,8 @@ pub(crate) struct Warmer {
     index: bool,
     filter: bool,
     data: Data,
+    /// Other blocks may be evicted for those of the job.
+    may_evict: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -81,10 +107,25 @@ impl Warmer {
     pub(crate) fn of_flush(
         environment: &Arc<TableEnvironment>,
         warming: CacheWarming,
+        meanwhile: ReadsMeanwhile,
     ) -> Option<Self> {
-        let data = if warming == CacheWarming::All { Data::All } else { Data::None };
-        let warmer = Self { environment: Arc::clone(environment), index: true, filter: true, data };
-        (warming != CacheWarming::None).then_some(warmer)
+        let data = match warming {
+            CacheWarming::None => return None,
+            CacheWarming::All => Data::All,
+            CacheWarming::Read if meanwhile.are_many() => Data::All,
+            CacheWarming::Read | CacheWarming::Meta => Data::None,
+        };
+        Some(Self::new(environment, warming, (true, true), data))
+    }
+
+    fn new(
+        environment: &Arc<TableEnvironment>,
+        warming: CacheWarming,
+        (index, filter): (bool, bool),
+        data: Data,
+    ) -> Self {
+        let may_evict = warming != CacheWarming::Read;
+        Self { environment: Arc::clone(environment), index, filter, data, may_evict }
     }
 
     /// Returns a warmer for the tables of a compaction that reads `tables`.
@@ -103,11 +144,11 @@ impl Warmer {
             filters += u64::from(table.is_resident(FILTER_SLOT) || table.has_no_filter());
         }
         let data = match warming {
-            CacheWarming::All => Data::As(Arc::default()),
-            _ => Data::None,
+            CacheWarming::All | CacheWarming::Read => Data::As(Arc::default()),
+            CacheWarming::None | CacheWarming::Meta => Data::None,
         };
-        let (index, filter) = (indexes * 2 >= count, filters * 2 >= count);
-        Some(Self { environment: Arc::clone(environment), index, filter, data })
+        let meta = (indexes * 2 >= count, filters * 2 >= count);
+        Some(Self::new(environment, warming, meta, data))
     }
 
     /// Returns the counter to which the job reports its reads of data blocks.
@@ -157,6 +198,9 @@ impl WarmTable {
         let environment = &*self.warmer.environment;
         let counters = &environment.counters;
         let len = parts.iter().map(|part| part.len()).sum();
+        if !self.warmer.may_evict && !environment.buffer.has_room(len) {
+            return;
+        }
         counters.add(Counter::CacheWarmed, 1);
         counters.add(Counter::CacheWarmedBytes, len as u64);
         let mut block = environment.allocate(len);

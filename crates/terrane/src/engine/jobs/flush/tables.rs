@@ -24,7 +24,7 @@ use crate::engine::merge::{
 };
 use crate::engine::tree::{ImmutableMemtable, Tree};
 use crate::engine::version::OpenRun;
-use crate::files::table::{FinishedTable, UnsyncedFile, Warmer};
+use crate::files::table::{FinishedTable, ReadsMeanwhile, UnsyncedFile, Warmer};
 use crate::files::value_file::FinishedValueFile;
 
 /// The tables that a flush wrote.
@@ -42,6 +42,12 @@ pub(super) struct WrittenTables {
 }
 
 impl Flusher {
+    /// Returns the reads of the database since the previous flush of a tree.
+    fn reads_meanwhile(&self, tree: &Tree, immutable: &ImmutableMemtable) -> ReadsMeanwhile {
+        let blocks = immutable.filled_bytes() / u64::from(tree.design().block_bytes.max(1));
+        ReadsMeanwhile { reads: tree.recent_reads.take(&self.context.counters), blocks }
+    }
+
     /// Writes a frozen memtable, and the tables that are merged with it, without making the tables
     /// durable. Adds the files that it creates to `paths`, even if it fails.
     pub(super) fn write_tables(
@@ -75,7 +81,7 @@ impl Flusher {
         self.catalog.resize_cache_after_job();
         let warming = settings.cache_warming;
         let warmer = match runs.is_empty() {
-            true => Warmer::of_flush(environment, warming),
+            true => Warmer::of_flush(environment, warming, self.reads_meanwhile(tree, immutable)),
             false => {
                 let read = runs.iter().flat_map(|run| run.tables());
                 Warmer::of_compaction(environment, warming, read)
