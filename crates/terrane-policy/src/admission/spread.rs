@@ -14,7 +14,7 @@ use crate::shape::TreeShape;
 /// The rate of writers as a multiple of the rate that would use up the room by the end of the job. The rate
 /// is decided again as the room shrinks, so it falls, and the room lasts. Most of the room is used early,
 /// because writes may end before the job does.
-const AT_FIRST: f64 = 3.0;
+const AT_FIRST: f64 = 2.0;
 
 /// A single delay is at most the expected time until the job ends, divided by this number.
 const DELAYS_MIN: f64 = 8.0;
@@ -234,7 +234,7 @@ mod tests {
             let nanos = spread(&shape(0), filling, &design, &expected).unwrap().nanos_of(1000);
             longest = longest.max(nanos);
             if left < 1000 {
-                assert!(now > end / 100 * 94, "writers stop at {now}");
+                assert!(now > end / 100 * 98, "writers stop at {now}");
                 break;
             }
             left -= 1000;
