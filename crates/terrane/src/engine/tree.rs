@@ -75,6 +75,7 @@ pub(crate) use jobs::{JobId, LateDeletes, RunningCompaction, TreeJobs};
 pub(crate) use logged_value_refs::LoggedValueRef;
 pub(crate) use memtables::{memtable_config, new_memtable};
 pub(crate) use next_memtable::Preparation;
+pub(crate) use relief::JobEnd;
 pub(crate) use state::{ActiveMemtable, ImmutableMemtable, TreeState, pressure_of};
 pub(crate) use value_segments::ValueSegment;
 

@@ -12,7 +12,7 @@ use crate::base::cancel::{self, Cancel};
 use crate::base::error::{Error, Result};
 use crate::engine::context::{Context, JobGrant};
 use crate::engine::merge::Chunk;
-use crate::engine::tree::Tree;
+use crate::engine::tree::{JobEnd, Tree};
 
 /// How often a compaction checks how far its level is refilled: after this number of bytes, and at
 /// least [`LOOKS_MIN`] times.
@@ -138,8 +138,11 @@ pub(super) fn await_memory(
 impl Drop for JobPacer<'_> {
     fn drop(&mut self) {
         // Small merges take their time for files and syncs, not for bytes.
-        let says = self.has_ended && self.total_bytes >= self.tree.buffer_bytes();
-        let took = says.then(|| self.begun.elapsed());
-        self.tree.relief.end_merge(self.compaction.from_level(), took, self.total_bytes);
+        let end = match self.total_bytes >= self.tree.buffer_bytes() {
+            _ if !self.has_ended => JobEnd::Failed,
+            true => JobEnd::Large(self.begun.elapsed()),
+            false => JobEnd::Small,
+        };
+        self.tree.relief.end_merge(self.compaction.from_level(), end, self.total_bytes);
     }
 }

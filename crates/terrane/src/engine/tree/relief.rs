@@ -2,7 +2,7 @@
 //! use the room that is left until then.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use terrane_policy::admission::{mean_nanos_per_byte, nanos_left};
@@ -14,6 +14,17 @@ const LEVELS: usize = 8;
 
 /// The shortest time that a running job is expected to need.
 const LEFT_NANOS_MIN: u64 = 1_000_000;
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum JobEnd {
+    /// It failed, so that the next one may fail as well.
+    Failed,
+    /// It succeeded, but was so small that its syncs took most of the time.
+    Small,
+    /// It succeeded after this time.
+    Large(Duration),
+}
 
 /// When a tree has more room for writers. Its numbers publish no other memory, so all accesses are
 /// relaxed.
@@ -50,10 +61,9 @@ impl Relief {
         self.flush.progress(self.now(), (took, bytes), done);
     }
 
-    /// Notes that a flush of `bytes` has ended, and how long it took if it succeeded and was not so small that
-    /// its syncs took most of the time.
-    pub(crate) fn end_flush(&self, took: Option<Duration>, bytes: u64) {
-        self.flush.end(took, bytes);
+    /// Notes that a flush of `bytes` has ended.
+    pub(crate) fn end_flush(&self, end: JobEnd, bytes: u64) {
+        self.flush.end(end, bytes);
         self.schedule.clear();
     }
 
@@ -70,16 +80,16 @@ impl Relief {
         self.merges(level).progress(self.now(), (took, bytes), done);
     }
 
-    /// Notes that a merge of `bytes` has ended, and how long it took if it succeeded.
-    pub(crate) fn end_merge(&self, level: usize, took: Option<Duration>, bytes: u64) {
+    /// Notes that a merge of `bytes` has ended.
+    pub(crate) fn end_merge(&self, level: usize, end: JobEnd, bytes: u64) {
         if bytes > 0 {
-            self.merges(level).end(took, bytes);
+            self.merges(level).end(end, bytes);
         }
         self.schedule.clear();
     }
 
     /// Returns the expected time, in nanoseconds, until the running flush ends, or one of `bytes` if none
-    /// runs; `None` if no flush has been timed.
+    /// runs; `None` if no flush has been timed, or the last one failed.
     pub(crate) fn flush_nanos_left(&self, bytes: u64) -> Option<u64> {
         self.flush.nanos_left(self.now(), bytes)
     }
@@ -119,6 +129,9 @@ struct JobClock {
     ends_at: AtomicU64,
     /// The mean time of a job per byte, in picoseconds; 0 if no job has been timed.
     picos_per_byte: AtomicU64,
+    /// The last job failed. Nothing says when the next one succeeds, so writers are not delayed for it: they
+    /// get the error sooner.
+    has_failed: AtomicBool,
 }
 
 impl JobClock {
@@ -132,9 +145,13 @@ impl JobClock {
         self.ends_at.store(ends_at, Ordering::Relaxed);
     }
 
-    fn end(&self, took: Option<Duration>, bytes: u64) {
+    fn end(&self, end: JobEnd, bytes: u64) {
         self.ends_at.store(0, Ordering::Relaxed);
-        let Some(took) = took.filter(|_| bytes > 0) else { return };
+        self.has_failed.store(matches!(end, JobEnd::Failed), Ordering::Relaxed);
+        let JobEnd::Large(took) = end else { return };
+        if bytes == 0 {
+            return;
+        }
         let before = self.picos_per_byte.load(Ordering::Relaxed) as f64 / 1e3;
         let mean = mean_nanos_per_byte(before, nanos(took) as f64, bytes);
         self.picos_per_byte.store((mean * 1e3).max(1.0) as u64, Ordering::Relaxed);
@@ -146,6 +163,7 @@ impl JobClock {
 
     fn nanos_left(&self, now: u64, bytes: u64) -> Option<u64> {
         match self.ends_at.load(Ordering::Relaxed) {
+            0 if self.has_failed.load(Ordering::Relaxed) => None,
             0 => Some(self.whole(bytes)).filter(|whole| *whole > 0),
             ends_at => {
                 // An overdue job needs at least as long as one that is done but for its end.
@@ -181,7 +199,7 @@ mod tests {
         let clock = JobClock::default();
         clock.begin(0, 100);
         assert_eq!(clock.nanos_left(0, 100), None);
-        clock.end(Some(seconds(1)), 100);
+        clock.end(JobEnd::Large(seconds(1)), 100);
         assert_eq!(clock.nanos_left(0, 300), Some(3 * SECOND));
         clock.begin(5 * SECOND, 100);
         assert_eq!(clock.nanos_left(5 * SECOND + SECOND / 4, 100), Some(SECOND * 3 / 4));
@@ -190,7 +208,7 @@ mod tests {
     #[test]
     fn an_overdue_job_still_needs_time() {
         let clock = JobClock::default();
-        clock.end(Some(seconds(16)), 100);
+        clock.end(JobEnd::Large(seconds(16)), 100);
         clock.begin(0, 100);
         assert_eq!(clock.nanos_left(20 * SECOND, 100), Some(SECOND));
     }
@@ -198,10 +216,15 @@ mod tests {
     #[test]
     fn later_jobs_change_the_mean_and_failed_jobs_do_not() {
         let clock = JobClock::default();
-        clock.end(Some(seconds(1)), 100);
-        clock.end(Some(seconds(5)), 100);
+        clock.end(JobEnd::Large(seconds(1)), 100);
+        clock.end(JobEnd::Large(seconds(5)), 100);
         clock.begin(0, 100);
-        clock.end(None, 100);
+        clock.end(JobEnd::Failed, 100);
+        // Nothing is expected until a job succeeds, except of the running one.
+        assert_eq!(clock.nanos_left(0, 100), None);
+        clock.begin(0, 100);
+        assert_eq!(clock.nanos_left(0, 100), Some(2 * SECOND));
+        clock.end(JobEnd::Small, 1);
         assert_eq!(clock.nanos_left(0, 100), Some(2 * SECOND));
     }
 
@@ -209,11 +232,11 @@ mod tests {
     fn without_a_level_the_first_merge_to_end_counts() {
         let relief = Relief::new();
         assert_eq!(relief.merge_nanos_left(None, Some(100)), None);
-        relief.end_merge(0, Some(seconds(7)), 100);
+        relief.end_merge(0, JobEnd::Large(seconds(7)), 100);
         assert_eq!(relief.merge_nanos_left(None, Some(100)), Some(7 * SECOND));
         assert_eq!(relief.merge_nanos_left(None, None), None);
         for (level, took) in [(3, 9), (2, 5)] {
-            relief.end_merge(level, Some(seconds(took)), 100);
+            relief.end_merge(level, JobEnd::Large(seconds(took)), 100);
             relief.begin_merge(level, 100);
         }
         let left = relief.merge_nanos_left(None, None).unwrap();
@@ -224,10 +247,10 @@ mod tests {
     #[test]
     fn tables_that_only_move_do_not_change_what_is_expected_of_a_merge() {
         let relief = Relief::new();
-        relief.end_merge(0, Some(seconds(9)), 100);
+        relief.end_merge(0, JobEnd::Large(seconds(9)), 100);
         relief.begin_merge(0, 100);
         relief.begin_merge(0, 0);
-        relief.end_merge(0, Some(seconds(1)), 0);
+        relief.end_merge(0, JobEnd::Large(seconds(1)), 0);
         let left = relief.merge_nanos_left(Some(0), None).unwrap();
         assert!((8 * SECOND..=9 * SECOND).contains(&left), "{left}");
     }
@@ -235,9 +258,10 @@ mod tests {
     #[test]
     fn the_schedule_ends_with_every_job() {
         let relief = Relief::new();
-        let flushed = |took| relief.end_flush(took, 100);
-        let merged = || relief.end_merge(0, None, 100);
-        let ends: [&dyn Fn(); 3] = [&|| flushed(None), &|| flushed(Some(seconds(1))), &merged];
+        let flushed = |end| relief.end_flush(end, 100);
+        let merged = || relief.end_merge(0, JobEnd::Small, 100);
+        let ends: [&dyn Fn(); 3] =
+            [&|| flushed(JobEnd::Failed), &|| flushed(JobEnd::Large(seconds(1))), &merged];
         for end in ends {
             assert!(relief.schedule(100 * SECOND) > seconds(90));
             assert!(relief.ahead() > seconds(90));

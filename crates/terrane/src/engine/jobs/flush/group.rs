@@ -17,7 +17,7 @@ use crate::base::stats::Counter;
 use crate::engine::catalog::{InstallPlan, VersionEdit, discards};
 use crate::engine::jobs::record::JobSummary;
 use crate::engine::pipeline::{broken, report_map_refusal};
-use crate::engine::tree::{ImmutableMemtable, Tree};
+use crate::engine::tree::{ImmutableMemtable, JobEnd, Tree};
 use crate::files::manifest::{Change, JobRecord, Manifest};
 
 /// A memtable of a smaller part of its maximum does not say how long flushes take per byte: its syncs take most
@@ -83,7 +83,7 @@ impl Flusher {
         // The log may have begun a segment since the last flush.
         report_map_refusal(&self.pipeline);
         if let Some(error) = failure {
-            trees.iter().for_each(|tree| tree.relief.end_flush(None, 0));
+            trees.iter().for_each(|tree| tree.relief.end_flush(JobEnd::Failed, 0));
             return Err(error);
         }
         self.catalog.fill_reserve(0);
@@ -108,8 +108,13 @@ impl Flusher {
         tree: &Arc<Tree>,
         immutable: &Arc<ImmutableMemtable>,
     ) -> Result<()> {
-        let flush = self.write(tree, Arc::clone(immutable), FlushPace::AtOnce)?;
-        self.finish(vec![flush])?.into_iter().try_for_each(|result| result.map(drop))?;
+        let flush = self.write(tree, Arc::clone(immutable), FlushPace::AtOnce);
+        let ended = flush.and_then(|flush| self.finish(vec![flush]));
+        let ended = ended.and_then(|results| results.into_iter().try_for_each(|one| one.map(drop)));
+        if ended.is_err() {
+            tree.relief.end_flush(JobEnd::Failed, 0);
+        }
+        ended?;
         self.context.counters.add(Counter::Flushes, 1);
         Ok(())
     }
@@ -204,7 +209,8 @@ impl Flusher {
     fn after_install(&self, flush: WrittenFlush<'_>) -> FlushResult {
         let bytes = flush.immutable.filled_bytes();
         let is_large = bytes >= flush.tree.buffer_bytes() / LARGE_PART;
-        flush.tree.relief.end_flush(is_large.then(|| flush.start.elapsed()), bytes);
+        let end = if is_large { JobEnd::Large(flush.start.elapsed()) } else { JobEnd::Small };
+        flush.tree.relief.end_flush(end, bytes);
         let WrittenFlush { tree, written, replaced, .. } = flush;
         let Some((target, written)) = written else { return FlushResult::default() };
         let WrittenTables { tables, value_files, segments, damaged, read_bytes, .. } = written;
