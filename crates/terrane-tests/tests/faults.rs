@@ -31,7 +31,7 @@ fn config(rng: &mut Rng) -> Config {
         read_mode: *rng.pick(&[ReadMode::Cached, ReadMode::Direct]),
         write_mode: *rng.pick(&[WriteMode::Buffered, WriteMode::Direct]),
         write_path: *rng.pick(&[WritePath::Concurrent, WritePath::Queue]),
-        cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::Read]),
+        cache_warming: *rng.pick(&[CacheWarming::None, CacheWarming::Meta, CacheWarming::All]),
         background: Background::Inline,
         memory_budget: 1 << 20,
         log_segment_bytes: 64 << 10,

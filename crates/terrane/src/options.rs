@@ -128,8 +128,9 @@ options! {
 
     /// Which blocks of new tables are inserted into the block cache: `meta` for indexes and filters,
     /// `all` for data blocks as well. Flushes insert all such blocks, compactions those whose input
-    /// blocks were cached. `read` is `all`, but nothing is evicted for such blocks, and flushes insert data
-    /// blocks only if the database was read while the memtable was filled, at least once per four blocks.
+    /// blocks were cached. `read` is `all`, but data blocks are inserted only while the cache is not full,
+    /// and by flushes only if the database was read since the previous flush of the keyspace, at least once
+    /// per four blocks.
     cache_warming: CacheWarming as CacheWarming = CacheWarming::Read,
     accepts "`none`, `meta`, `all` or `read`" where |_| true,
     trade_off "Saves readers the first read after a flush or a compaction, but takes cache space; `all` pays if recently written data is read later.",

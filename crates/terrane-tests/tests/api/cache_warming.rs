@@ -61,7 +61,7 @@ fn flushes_warm_data_blocks_while_the_database_is_read() {
     let missed = |warming: Option<CacheWarming>, reads| {
         let (options, _) = in_memory();
         let options = options.read_mode(ReadMode::Cached).memory_budget(64 << 20);
-        let options = warming.into_iter().fold(options, |options, one| options.cache_warming(one));
+        let options = warming.into_iter().fold(options, terrane::Options::cache_warming);
         let db = options.design(DESIGN.parse().unwrap()).open(DIR).unwrap();
         fill(&db, 0);
         read(&db, 0..reads);
@@ -109,17 +109,17 @@ fn the_cache_stays_within_its_capacity() {
     let warmed = |warming| {
         let (options, _) = in_memory();
         let options = options.read_mode(ReadMode::Cached).cache_warming(warming);
-        let db = options.memory_budget(2 << 20).design(DESIGN.parse().unwrap()).open(DIR).unwrap();
-        for round in 0..8 {
+        let db = options.memory_budget(16 << 20).design(DESIGN.parse().unwrap()).open(DIR).unwrap();
+        for round in 0..100 {
             fill(&db, round);
             read(&db, 0..3000);
         }
         db.compact_range(..).unwrap();
         let stats = db.stats();
-        assert!(stats.memory.cache_bytes <= 2 << 20, "{}", stats.memory.cache_bytes);
+        assert!(stats.memory.cache_bytes <= 16 << 20, "{}", stats.memory.cache_bytes);
         stats.cache.warmed_bytes
     };
-    assert!(warmed(CacheWarming::All) > 2 << 20);
-    // Readers' blocks are not evicted.
-    assert!(warmed(CacheWarming::Read) < 2 << 20);
+    let (all, read) = (warmed(CacheWarming::All), warmed(CacheWarming::Read));
+    // Once the cache is full, fewer blocks are inserted.
+    assert!(all > 32 << 20 && read > 0 && read < all / 4 * 3, "{all} {read}");
 }

@@ -8,8 +8,8 @@
 //! cached. A flush has no inputs. Where the database is read, new data is read soon, and the flush inserts its
 //! blocks.
 //!
-//! Less used blocks are evicted to make room, except under [`CacheWarming::Read`]: where data exceeds the
-//! cache, the blocks that readers chose are worth more than new ones.
+//! Less used blocks are evicted to make room, except for data blocks under [`CacheWarming::Read`]: where data
+//! exceeds the cache, the blocks that readers chose are worth more than new ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,8 +30,8 @@ pub enum CacheWarming {
     Meta,
     /// Indexes, filters and data blocks.
     All,
-    /// As `All`, but nothing is evicted for them, and flushes insert no data blocks while the database is
-    /// hardly read.
+    /// As `All`, but data blocks are inserted only while the cache is not full, and by flushes only if the
+    /// database is read.
     Read,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct ReadsMeanwhile {
 
 impl ReadsMeanwhile {
     fn are_many(self) -> bool {
-        self.reads > self.blocks / BLOCKS_PER_READ
+        self.reads > 0 && self.reads.saturating_mul(BLOCKS_PER_READ) >= self.blocks
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Warmer {
     index: bool,
     filter: bool,
     data: Data,
-    /// Other blocks may be evicted for those of the job.
+    /// Other blocks may be evicted for the data blocks of the job.
     may_evict: bool,
 }
 
@@ -198,7 +198,8 @@ impl WarmTable {
         let environment = &*self.warmer.environment;
         let counters = &environment.counters;
         let len = parts.iter().map(|part| part.len()).sum();
-        if !self.warmer.may_evict && !environment.buffer.has_room(len) {
+        let may_evict = self.warmer.may_evict || slot < data_slot(0);
+        if !may_evict && !environment.buffer.has_room(len) {
             return;
         }
         counters.add(Counter::CacheWarmed, 1);
