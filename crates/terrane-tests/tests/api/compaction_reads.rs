@@ -1,6 +1,6 @@
 //! Tests which bytes compactions read, and that they leave the cache to readers.
 
-use terrane::{Db, KeyspaceOptions, ReadMode};
+use terrane::{CacheWarming, Db, KeyspaceOptions, ReadMode};
 
 use crate::support::{DIR, in_memory};
 
@@ -24,7 +24,8 @@ fn a_compaction_bypasses_the_cache_and_counts_its_reads() {
     for (read_mode, compression) in modes {
         let (options, _) = in_memory();
         let design = format!("{DESIGN}; compression={compression}").parse().unwrap();
-        let db = options.read_mode(read_mode).design(design).open(DIR).unwrap();
+        let options = options.read_mode(read_mode).cache_warming(CacheWarming::None);
+        let db = options.design(design).open(DIR).unwrap();
         let hot = db.keyspace("hot", KeyspaceOptions::new()).unwrap();
         for number in 0..500u32 {
             hot.put(number.to_be_bytes(), [9; 100]).unwrap();
