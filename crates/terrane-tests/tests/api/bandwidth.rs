@@ -267,6 +267,32 @@ fn writes_that_fill_a_memtable_enter_the_schedule() {
     assert!(is_delayed, "{}", db.stats());
 }
 
+#[test]
+fn writers_are_not_delayed_for_merges_that_fail() {
+    let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+    let text = "1-leveling L0=2 T=4; delay=4; stop=40; buffers=4; violation=spread";
+    let options = options(text).storage(Arc::new(storage.clone()));
+    let db = options.io_budget(IoBudget::Total(200 << 10)).open(DIR).unwrap();
+    // The budget makes merges long, which is then expected of later ones.
+    (1..=2).for_each(|round| fill(&db, 500, round));
+    db.wait_for_compactions().unwrap();
+    db.set_io_budget(IoBudget::Unlimited).unwrap();
+    storage.set(Some(Fault {
+        operation: Some(Operation::Read),
+        path_contains: ".sst".into(),
+        after: 0,
+        is_permanent: true,
+        // Failures of a full disk pass, so that writes are not refused.
+        error: std::io::ErrorKind::StorageFull,
+    }));
+    let before = db.stats().stalls.delay_micros;
+    (1..=4).for_each(|round| fill(&db, 700, round));
+    let delayed = db.stats().stalls.delay_micros - before;
+    assert!(storage.fired() > 0 && db.tree().shape.run_count() > 10, "{}", db.tree().shape);
+    assert!(delayed < 500_000, "{delayed}");
+    storage.set(None);
+}
+
 /// Flushes are always due, and no merge ends. Flushed memtables must not be kept until no flush is due.
 #[test]
 fn flushed_memtables_are_freed_while_others_wait() {
