@@ -137,11 +137,12 @@ pub(super) fn await_memory(
 
 impl Drop for JobPacer<'_> {
     fn drop(&mut self) {
-        // Small merges take their time for files and syncs, not for bytes.
-        let end = match self.total_bytes >= self.tree.buffer_bytes() {
-            _ if !self.has_ended => JobEnd::Failed,
-            true => JobEnd::Large(self.begun.elapsed()),
-            false => JobEnd::Small,
+        let end = if !self.has_ended {
+            JobEnd::Failed
+        } else if self.total_bytes < self.tree.buffer_bytes() {
+            JobEnd::Small
+        } else {
+            JobEnd::Large(self.begun.elapsed())
         };
         self.tree.relief.end_merge(self.compaction.from_level(), end, self.total_bytes);
     }
