@@ -72,7 +72,7 @@ impl Writer {
         let memtable = &state.active.memtable;
         let (filled, limit) = (state.active.filled_bytes(), self.memtable_bytes_max(tree));
         self.request_memory(tree, filled, limit);
-        let spread = schedule(tree, state, filled, limit);
+        let spread = schedule(self, tree, state, (filled, limit));
         let portion = portion_of(reservable(filled, limit), needed, spread.as_ref());
         let needs_enabling = memtable.front_level().is_some_and(FrontLevel::needs_enabling);
         let every = pipeline.measure_every_bytes();

@@ -42,9 +42,14 @@ impl Relief for JobsOf<'_> {
 
 /// Decides how fast writers may fill a tree, whose active memtable has `filled` of `limit` bytes; `None` if
 /// they need no limit. If they do, and the growth of the memtable puts them ahead of the schedule, the next
-/// write of this thread sleeps.
-pub(super) fn schedule(tree: &Tree, state: &TreeState, filled: u64, limit: u64) -> Option<Spread> {
-    if !state.spreads {
+/// write of this thread sleeps. Where writers do the jobs themselves, no other thread makes room meanwhile.
+pub(super) fn schedule(
+    writer: &Writer,
+    tree: &Tree,
+    state: &TreeState,
+    (filled, limit): (u64, u64),
+) -> Option<Spread> {
+    if !state.spreads || writer.context.is_inline() {
         return None;
     }
     let grown = state.active.take_unscheduled(filled);
@@ -99,8 +104,13 @@ fn ahead_of_schedule(writer: &Writer, tree: &Tree) -> Duration {
 }
 
 /// Like [`schedule`], of a full memtable. Returns how far writers are ahead of the schedule.
-pub(super) fn schedule_full(tree: &Tree, state: &TreeState, filled: u64, limit: u64) -> Duration {
-    match schedule(tree, state, filled, limit) {
+pub(super) fn schedule_full(
+    writer: &Writer,
+    tree: &Tree,
+    state: &TreeState,
+    memtable: (u64, u64),
+) -> Duration {
+    match schedule(writer, tree, state, memtable) {
         Some(_) => state.active.share().take_pause(),
         None => Duration::ZERO,
     }

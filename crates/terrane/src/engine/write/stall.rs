@@ -177,7 +177,7 @@ impl Writer {
             if let Some(front) = front.filter(|front| front.needs_enabling()) {
                 self.enable_front_level(state, front);
             }
-            let spread = schedule(tree, tree_state, filled, limit);
+            let spread = schedule(self, tree, tree_state, (filled, limit));
             let portion = portion_of(reservable(filled, limit), needed, spread.as_ref());
             tree_state.active.share().set_space(portion);
             state.grant_bytes(portion, usize::MAX);
@@ -186,7 +186,7 @@ impl Writer {
         if let Admission::Stop(pressure) = tree_state.admission {
             return stop(pressure);
         }
-        let ahead = schedule_full(tree, tree_state, filled, limit);
+        let ahead = schedule_full(self, tree, tree_state, (filled, limit));
         self.pipeline.rotate(state, tree, FlushReason::Full);
         if !ahead.is_zero() {
             tree.state().active.share().pause(ahead);
