@@ -1,16 +1,21 @@
 //! Runs a command concurrently with others: every line of its output begins with its name.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
 use crate::step::StepResult;
 
+/// The last lines of a failed command that its error repeats. Where only the end of the whole output is kept, the
+/// command's own lines may have been dropped.
+const REPEATED_LINES: usize = 20;
+
 /// A running command. Its output is printed as it comes.
 pub(crate) struct Beside {
     name: String,
     child: Child,
-    printer: JoinHandle<()>,
+    printer: JoinHandle<VecDeque<String>>,
 }
 
 impl Beside {
@@ -30,19 +35,29 @@ impl Beside {
     /// Waits for the end of the command.
     pub(crate) fn end(mut self) -> StepResult {
         let status = self.child.wait().map_err(|error| format!("{}: {error}", self.name))?;
-        if self.printer.join().is_err() {
+        let Ok(last) = self.printer.join() else {
             return Err(format!("{}: its output cannot be printed", self.name));
+        };
+        if status.success() {
+            return Ok(());
         }
-        if status.success() { Ok(()) } else { Err(format!("{} failed, see above", self.name)) }
+        Err(format!("{} failed; its last lines:\n{}", self.name, Vec::from(last).join("\n")))
     }
 }
 
-/// Prints every line after a prefix, even one that is not UTF-8.
-fn print(prefix: &str, reader: PipeReader) {
+/// Prints every line after a prefix, even one that is not UTF-8. Returns the last ones.
+fn print(prefix: &str, reader: PipeReader) -> VecDeque<String> {
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
+    let mut last = VecDeque::new();
     while reader.read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
-        println!("{prefix}| {}", String::from_utf8_lossy(&line).trim_end());
+        let prefixed = format!("{prefix}| {}", String::from_utf8_lossy(&line).trim_end());
+        println!("{prefixed}");
+        if last.len() == REPEATED_LINES {
+            last.pop_front();
+        }
+        last.push_back(prefixed);
         line.clear();
     }
+    last
 }
