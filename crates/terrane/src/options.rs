@@ -131,7 +131,7 @@ options! {
     /// blocks were cached. `read` is `all`, but data blocks are inserted only while the cache is not full,
     /// and by flushes only if the database was read since the previous flush of the keyspace, at least once
     /// per four blocks.
-    cache_warming: CacheWarming as CacheWarming = CacheWarming::None,
+    cache_warming: CacheWarming as CacheWarming = CacheWarming::Read,
     accepts "`none`, `meta`, `all` or `read`" where |_| true,
     trade_off "Saves readers the first read after a flush or a compaction, but takes cache space; `all` pays if recently written data is read later.",
     takes_effect "when the database is opened";

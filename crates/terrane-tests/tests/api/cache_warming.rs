@@ -58,10 +58,10 @@ fn compactions_warm_the_blocks_that_readers_had_cached() {
 #[test]
 fn flushes_warm_data_blocks_while_the_database_is_read() {
     // Data blocks that are read from storage after a flush before which there were `reads` lookups.
-    let missed = |warming, reads| {
+    let missed = |warming: Option<CacheWarming>, reads| {
         let (options, _) = in_memory();
         let options = options.read_mode(ReadMode::Cached).memory_budget(64 << 20);
-        let options = options.cache_warming(warming);
+        let options = warming.into_iter().fold(options, terrane::Options::cache_warming);
         let db = options.design(DESIGN.parse().unwrap()).open(DIR).unwrap();
         fill(&db, 0);
         read(&db, 0..reads);
@@ -70,12 +70,14 @@ fn flushes_warm_data_blocks_while_the_database_is_read() {
         read(&db, 0..3000);
         misses(&db).0 - before
     };
-    let all = missed(CacheWarming::Meta, 3000);
+    let all = missed(Some(CacheWarming::Meta), 3000);
     assert!(all > 500, "{all}");
     // About 0.4 MB of a memtable are 800 blocks, of which a quarter of reads is required.
-    assert_eq!(missed(CacheWarming::Read, 50), all);
-    assert_eq!(missed(CacheWarming::Read, 2000), 0);
-    assert_eq!(missed(CacheWarming::All, 50), 0);
+    for warming in [None, Some(CacheWarming::Read)] {
+        assert_eq!(missed(warming, 50), all, "{warming:?}");
+        assert_eq!(missed(warming, 2000), 0, "{warming:?}");
+    }
+    assert_eq!(missed(Some(CacheWarming::All), 50), 0);
 }
 
 #[test]
