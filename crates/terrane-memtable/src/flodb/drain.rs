@@ -11,8 +11,10 @@
 //! if it replaced another one since the last drain, like the second chance of the clock algorithm,
 //! and hot keys stay in the Membuffer.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
+use super::bucket::{Bucket, SLOTS};
 use super::lower::Lower;
 use super::membuffer::{Membuffer, prune};
 use crate::entry::SeqNo;
@@ -58,8 +60,10 @@ pub enum DrainInsert {
     Multi,
 }
 
-/// How many buckets ahead of marking the drain prefetches.
-const AHEAD: usize = 2;
+/// How many buckets ahead of the current one a drain prefetches, and how many ahead it prefetches the versions
+/// that the bucket names.
+const BUCKETS_AHEAD: usize = 8;
+const VERSIONS_AHEAD: usize = 2;
 
 /// How many versions ahead of linking the drain prefetches; the lines that it read for marking have
 /// left the cache by then.
@@ -76,14 +80,28 @@ impl Membuffer {
         insert: DrainInsert,
         view: &ReaderView<'_>,
     ) -> usize {
+        let words = 0..self.partitions[partition].words();
+        self.drain_words(lower, (partition, words), scope, insert, view)
+    }
+
+    /// Drains those buckets of a partition whose bits are in some words.
+    pub(super) fn drain_words(
+        &self,
+        lower: &Lower,
+        (partition, words): (usize, Range<usize>),
+        scope: DrainScope,
+        insert: DrainInsert,
+        view: &ReaderView<'_>,
+    ) -> usize {
         let part = &self.partitions[partition];
         if part.dirty() == 0 {
             return 0;
         }
         let _draining = lock(&part.draining);
-        // Not kept between drains: the list would take memory that a full memtable needs for versions.
-        let mut moving = Vec::with_capacity(part.dirty());
-        self.mark(lower, partition, scope, view, &mut moving);
+        // Not kept between drains: the lists would take memory that a full memtable needs for versions.
+        let buckets: Vec<usize> = part.dirty_buckets(words).collect();
+        let mut moving = Vec::with_capacity(part.dirty().min(buckets.len() * SLOTS));
+        self.mark(lower, (partition, &buckets), scope, view, &mut moving);
         if insert == DrainInsert::Multi {
             moving.sort_unstable_by(|a, b| {
                 a.head.cmp(&b.head).then_with(|| {
@@ -93,84 +111,96 @@ impl Membuffer {
             });
         }
         link(lower, &moving, insert, view);
-        self.clean(partition);
+        self.clean(partition, &buckets);
         moving.len()
+    }
+
+    /// Calls `visit` for each of some buckets of a partition, and prefetches the next ones.
+    fn visit(
+        &self,
+        (partition, buckets): (usize, &[usize]),
+        mut visit: impl FnMut(usize, &Bucket),
+    ) {
+        let all = self.buckets_of(partition);
+        let ahead = |number: usize| buckets.get(number).map(|bucket| &all[*bucket]);
+        for (number, bucket) in buckets.iter().enumerate() {
+            if let Some(later) = ahead(number + BUCKETS_AHEAD) {
+                prefetch(std::ptr::from_ref(later).cast());
+            }
+            if let Some(later) = ahead(number + VERSIONS_AHEAD) {
+                later.prefetch();
+            }
+            visit(*bucket, &all[*bucket]);
+        }
     }
 
     fn mark(
         &self,
         lower: &Lower,
-        partition: usize,
+        buckets: (usize, &[usize]),
         scope: DrainScope,
         view: &ReaderView<'_>,
         moving: &mut Vec<DrainItem>,
     ) {
-        let buckets = self.buckets_of(partition);
-        for (number, bucket) in buckets.iter().enumerate() {
-            if let Some(later) = buckets.get(number + AHEAD) {
-                later.prefetch();
-            }
-            if !bucket.meta().has_dirty() {
-                continue;
-            }
+        self.visit(buckets, |_, bucket| {
             let locked = bucket.lock();
             let meta = locked.meta();
-            for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
-                let mut version = NonNull::new(locked.head(slot));
-                if scope == DrainScope::Cold
-                    // SAFETY: slots name nodes of the lower level, which have versions and outlive
-                    // the drain.
-                    && version.is_some_and(|node| unsafe { versions_of(node) }.take_hot())
-                {
+            for slot in (0..SLOTS).filter(|slot| meta.is_dirty(*slot)) {
+                let Some(newest) = NonNull::new(locked.head(slot)) else { continue };
+                // SAFETY: slots name nodes of the lower level, which have versions and outlive the drain.
+                let is_hot = || unsafe { versions_of(newest) }.take_hot();
+                if scope == DrainScope::Cold && is_hot() {
                     continue;
                 }
-                version.into_iter().for_each(|newest| prune_chain(newest, lower, view));
-                while let Some(node) = version {
-                    // SAFETY: chains consist of nodes of the lower level, which have versions and
-                    // outlive the drain.
-                    let versions = unsafe { versions_of(node) };
-                    if versions.is_permanent() {
-                        break;
-                    }
-                    if scope.leaves(node) {
-                        version = versions.older().node();
-                        continue;
-                    }
-                    versions.set_moving();
-                    // SAFETY: the node was just made permanent, so it is not refilled any more
-                    // (invariant 1 of `Versions`).
-                    let head = head_of(unsafe { NodeRef::new(node) }.key());
-                    moving.push(DrainItem { head, node });
-                    version = versions.older().node();
-                }
+                prune_chain(newest, lower, view);
+                mark_chain(newest, scope, moving);
             }
-        }
+        });
     }
 
-    /// Marks a slot as clean if its newest version is linked, and ends its chain at the first linked
+    /// Marks slots as clean whose newest version is linked, and ends their chains at the first linked
     /// version. The caller holds `draining` and has linked everything it marked (invariant 3 of
     /// `Membuffer`), so the lower level has all versions below.
-    fn clean(&self, partition: usize) {
+    fn clean(&self, partition: usize, buckets: &[usize]) {
+        let part = &self.partitions[partition];
         let mut cleaned = 0;
-        let buckets = self.buckets_of(partition);
-        for (number, bucket) in buckets.iter().enumerate() {
-            if let Some(later) = buckets.get(number + AHEAD) {
-                later.prefetch();
-            }
-            if !bucket.meta().has_dirty() {
-                continue;
-            }
+        self.visit((partition, buckets), |number, bucket| {
             let mut locked = bucket.lock();
             let meta = locked.meta();
-            for slot in (0..super::bucket::SLOTS).filter(|slot| meta.is_dirty(*slot)) {
+            for slot in (0..SLOTS).filter(|slot| meta.is_dirty(*slot)) {
                 let Some(node) = NonNull::new(locked.head(slot)) else { continue };
                 if end_chain(node) {
                     locked.set_clean(slot);
                     cleaned += 1;
                 }
             }
+            if !locked.meta().has_dirty() {
+                part.clear_dirty_bucket(number);
+            }
+        });
+        part.remove_dirty(cleaned);
+    }
+}
+
+/// Marks the versions of a chain of a locked bucket that match `scope`, and collects them.
+#[inline]
+fn mark_chain(newest: NonNull<Node>, scope: DrainScope, moving: &mut Vec<DrainItem>) {
+    let mut version = Some(newest);
+    while let Some(node) = version {
+        // SAFETY: chains consist of nodes of the lower level, which have versions and outlive the drain.
+        let versions = unsafe { versions_of(node) };
+        if versions.is_permanent() {
+            break;
         }
-        self.partitions[partition].remove_dirty(cleaned);
+        version = versions.older().node();
+        if scope.leaves(node) {
+            continue;
+        }
+        versions.set_moving();
+        // SAFETY: the node was just made permanent, so it is not refilled any more
+        // (invariant 1 of `Versions`).
+        let head = head_of(unsafe { NodeRef::new(node) }.key());
+        moving.push(DrainItem { head, node });
     }
 }
 
@@ -238,5 +268,51 @@ fn link(lower: &Lower, moving: &[DrainItem], insert: DrainInsert, view: &ReaderV
         // SAFETY: `lower` allocated the nodes, and the caller sorted them. They are permanent, and
         // linked once: only the thread that set MOVING on a node, under the bucket lock, links it.
         DrainInsert::Multi => unsafe { lower.link_in_order(nodes, view, is_linked) },
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use terrane_testkit::{Rng, seed_from_env};
+
+    use crate::entry::{Entry, EntryKind};
+    use crate::flodb::{DrainInsert, DrainScope, FloDb, FloDbConfig, LowerLevel};
+    use crate::key_span::KeySpan;
+    use crate::pool::Pool;
+    use crate::readers::ReaderView;
+    use crate::structure::Structure;
+
+    #[test]
+    fn the_bits_of_a_partition_are_its_buckets_with_dirty_slots() {
+        let mut rng = Rng::new(seed_from_env(91));
+        let config = FloDbConfig::of(600, 2, LowerLevel::BTree, DrainInsert::Multi);
+        let memtable = FloDb::new(config, Some(KeySpan::all()), Pool::new(0));
+        let membuffer = memtable.membuffer.get().unwrap();
+        for seq in 1..if cfg!(miri) { 300 } else { 30_000 } {
+            let key = rng.below(5000).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+            let version = Entry { key: &key, seq, kind: EntryKind::Value, value: b"value" };
+            let readers = || seq - 1;
+            memtable.insert(&version, &ReaderView::new(&readers));
+            if rng.below(100) > 0 {
+                continue;
+            }
+            let partition = rng.index(membuffer.partitions.len());
+            let words = membuffer.partitions[partition].words();
+            let first = rng.index(words);
+            let words = first..first + 1 + rng.index(words - first);
+            let scopes = [DrainScope::All, DrainScope::Cold, DrainScope::UpTo(rng.below(seq))];
+            let scope = scopes[rng.index(scopes.len())];
+            let (place, view) = ((partition, words), ReaderView::new(&readers));
+            membuffer.drain_words(&memtable.lower, place, scope, DrainInsert::Multi, &view);
+            for (number, partition) in membuffer.partitions.iter().enumerate() {
+                let buckets = membuffer.buckets_of(number).iter().enumerate();
+                let dirty: Vec<usize> = buckets
+                    .filter(|(_, bucket)| bucket.meta().has_dirty())
+                    .map(|(bucket, _)| bucket)
+                    .collect();
+                let noted: Vec<usize> = partition.dirty_buckets(0..partition.words()).collect();
+                assert_eq!(noted, dirty, "partition {number} after write {seq}");
+            }
+        }
     }
 }

@@ -73,6 +73,15 @@ pub(super) struct Membuffer {
     buckets_each: usize,
 }
 
+/// Where a key belongs.
+struct Place<'a> {
+    partition: &'a Partition,
+    /// The number of the bucket in the partition.
+    number: usize,
+    bucket: &'a Bucket,
+    tag: u8,
+}
+
 /// The outcome of adding a version. The partition counts the version, whichever level stores it.
 #[derive(Debug, Default)]
 pub(super) struct AddOutcome {
@@ -109,7 +118,9 @@ impl Membuffer {
         let buckets_each = buckets.div_ceil(partitions).max(1);
         Self {
             span,
-            partitions: (0..partitions).map(|_| Partition::new(buckets_each * SLOTS)).collect(),
+            partitions: (0..partitions)
+                .map(|_| Partition::new(buckets_each, buckets_each * SLOTS))
+                .collect(),
             buckets: (0..partitions * buckets_each).map(|_| Bucket::new()).collect(),
             buckets_each,
         }
@@ -117,7 +128,8 @@ impl Membuffer {
 
     /// Returns the bytes that the table takes, without the versions.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.buckets) + size_of_val(&*self.partitions)
+        let partitions: usize = self.partitions.iter().map(Partition::bytes).sum();
+        size_of_val(&*self.buckets) + partitions
     }
 
     pub(super) fn span(&self) -> &KeySpan {
@@ -135,12 +147,12 @@ impl Membuffer {
     }
 
     #[inline]
-    fn locate(&self, key: &[u8]) -> (&Partition, &Bucket, u8) {
+    fn locate(&self, key: &[u8]) -> Place<'_> {
         let hash = hash_of(key);
         let partition = self.partition_of(key);
-        let bucket = ((hash & 0xffff_ffff) as usize * self.buckets_each) >> 32;
-        let bucket = &self.buckets[partition * self.buckets_each + bucket];
-        (&self.partitions[partition], bucket, tag_of(hash))
+        let number = ((hash & 0xffff_ffff) as usize * self.buckets_each) >> 32;
+        let bucket = &self.buckets[partition * self.buckets_each + number];
+        Place { partition: &self.partitions[partition], number, bucket, tag: tag_of(hash) }
     }
 
     /// Returns how many versions were added and not reclaimed, and their bytes of keys and values.
@@ -154,7 +166,7 @@ impl Membuffer {
     /// Prefetches the newest version of a key whose bucket was prefetched before.
     #[inline]
     pub(super) fn prefetch_version(&self, key: &[u8]) {
-        let (_, bucket, tag) = self.locate(key);
+        let Place { bucket, tag, .. } = self.locate(key);
         if let Some(slot) = bucket.meta().matches(tag).next() {
             prefetch(bucket.head(slot).cast());
         }
@@ -163,7 +175,7 @@ impl Membuffer {
     /// Prefetches the bucket of a key that is about to be added or looked up.
     #[inline]
     pub(super) fn prefetch(&self, key: &[u8]) {
-        prefetch(std::ptr::from_ref(self.locate(key).1).cast());
+        prefetch(std::ptr::from_ref(self.locate(key).bucket).cast());
     }
 
     /// Returns the newest version of `key` at or below `seq` if it is here; `None` refers the
@@ -175,7 +187,7 @@ impl Membuffer {
         seq: SeqNo,
         hold: Hold,
     ) -> Result<Option<PinnedVersion<'a>>, LookupMiss> {
-        let (partition, bucket, tag) = self.locate(key);
+        let Place { partition, bucket, tag, .. } = self.locate(key);
         for slot in bucket.meta().matches(tag) {
             // SAFETY: slots name nodes of the lower level, which are allocated with versions in an
             // arena that `_lower` keeps for `'a`.
@@ -232,8 +244,8 @@ impl Membuffer {
 
     /// Locks the bucket of a key.
     fn lock<'a>(&'a self, lower: &'a Lower, key: &[u8]) -> (&'a Partition, BucketWriter<'a>) {
-        let (partition, bucket, tag) = self.locate(key);
-        (partition, BucketWriter { lower, partition, bucket: bucket.lock(), tag })
+        let Place { partition, number, bucket, tag } = self.locate(key);
+        (partition, BucketWriter { lower, partition, number, bucket: bucket.lock(), tag })
     }
 }
 

@@ -1,11 +1,20 @@
-//! State shared by the buckets of a partition: counts of its versions and dirty slots.
+//! State shared by the buckets of a partition: counts of its versions and dirty slots, and which buckets have
+//! dirty slots.
 
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use std::ops::Range;
+
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
+
+/// The buckets of a word of [`Partition::dirty_buckets`].
+pub(super) const WORD_BUCKETS: usize = u64::BITS as usize;
 
 #[repr(align(64))]
 pub(super) struct Partition {
     dirty: AtomicUsize,
     slots: usize,
+    /// A bit for each bucket, set while the bucket has dirty slots. Changed with the lock of the bucket, so that
+    /// a drain reads no bucket without them: a partition is much larger than what a short scan drains.
+    dirty_buckets: Box<[AtomicU64]>,
     /// Versions that were added, and their bytes of keys and values. Counted per
     /// partition, because writers would contend for a counter of the memtable.
     entries: AtomicUsize,
@@ -15,10 +24,13 @@ pub(super) struct Partition {
 }
 
 impl Partition {
-    pub(super) fn new(slots: usize) -> Self {
+    /// Creates the state of `buckets` buckets, which have `slots` slots.
+    pub(super) fn new(buckets: usize, slots: usize) -> Self {
+        let words = buckets.div_ceil(WORD_BUCKETS);
         Self {
             dirty: AtomicUsize::new(0),
             slots,
+            dirty_buckets: (0..words).map(|_| AtomicU64::new(0)).collect(),
             entries: AtomicUsize::new(0),
             data_bytes: AtomicUsize::new(0),
             draining: Mutex::new(()),
@@ -73,6 +85,43 @@ impl Partition {
     pub(super) fn remove_dirty(&self, count: usize) {
         // Release pairs with the acquire in `dirty`.
         self.dirty.fetch_sub(count, Ordering::Release);
+    }
+
+    /// Returns the bytes of the partition, without its buckets.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.dirty_buckets)
+    }
+
+    /// Notes that a bucket has dirty slots. The caller has locked the bucket.
+    #[inline]
+    pub(super) fn set_dirty_bucket(&self, bucket: usize) {
+        let (word, bit) = (bucket / WORD_BUCKETS, 1 << (bucket % WORD_BUCKETS));
+        // Relaxed, here and below: changes of a bit are ordered by the lock of its bucket, and a drain need not
+        // see a write that has not returned.
+        self.dirty_buckets[word].fetch_or(bit, Ordering::Relaxed);
+    }
+
+    /// Notes that a bucket has no dirty slot left. The caller has locked the bucket.
+    pub(super) fn clear_dirty_bucket(&self, bucket: usize) {
+        let (word, bit) = (bucket / WORD_BUCKETS, 1 << (bucket % WORD_BUCKETS));
+        self.dirty_buckets[word].fetch_and(!bit, Ordering::Relaxed);
+    }
+
+    /// Returns the number of words of the bits of buckets.
+    pub(super) fn words(&self) -> usize {
+        self.dirty_buckets.len()
+    }
+
+    /// Returns the buckets with dirty slots among those of `words`.
+    pub(super) fn dirty_buckets(&self, words: Range<usize>) -> impl Iterator<Item = usize> {
+        words.flat_map(|word| {
+            let mut bits = self.dirty_buckets[word].load(Ordering::Relaxed);
+            std::iter::from_fn(move || {
+                let bit = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(word * WORD_BUCKETS + bit)
+            })
+        })
     }
 
     /// Returns true if more than half of the slots are dirty.

@@ -15,6 +15,8 @@ use crate::skiplist::{Node, NodeRef, Older, Temperature, versions_of};
 pub(super) struct BucketWriter<'a> {
     pub(super) lower: &'a Lower,
     pub(super) partition: &'a Partition,
+    /// The number of the bucket in the partition.
+    pub(super) number: usize,
     pub(super) bucket: BucketGuard<'a>,
     pub(super) tag: u8,
 }
@@ -129,7 +131,11 @@ impl<'a> BucketWriter<'a> {
     fn set_head(&mut self, slot: usize, node: NonNull<Node>, seq: SeqNo, added: &mut AddOutcome) {
         self.bucket.set(slot, self.tag, node.as_ptr());
         self.bucket.raise_floor(seq);
+        let had_dirty = self.bucket.meta().has_dirty();
         if self.bucket.set_dirty(slot) {
+            if !had_dirty {
+                self.partition.set_dirty_bucket(self.number);
+            }
             self.partition.add_dirty();
         }
         added.is_stored = true;
