@@ -36,7 +36,9 @@ mod hash;
 mod lower;
 mod membuffer;
 mod partition;
+mod phase;
 mod position;
+mod reclaiming;
 
 use std::sync::{Arc, OnceLock};
 
@@ -46,6 +48,7 @@ use lower::Lower;
 pub use lower::LowerLevel;
 use membuffer::{LookupMiss, Membuffer};
 pub(crate) use position::FloDbPosition;
+use reclaiming::Reclaiming;
 
 use crate::entry::{Entry, SeqNo};
 use crate::key_span::KeySpan;
@@ -146,7 +149,8 @@ pub(crate) struct FloDb {
     pause: ScanPause,
     /// The readers whose versions drains keep.
     seen: SeenReaders,
-    /// The memtable has been full, so writes reclaim hidden versions in the Membuffer as well.
+    reclaiming: Reclaiming,
+    /// The memtable has been almost full, so writes reclaim hidden versions in the Membuffer as well.
     is_scarce: AtomicBool,
 }
 
@@ -171,6 +175,7 @@ impl FloDb {
             exempt_bytes: AtomicUsize::new(0),
             pause: ScanPause::new(),
             seen: SeenReaders::new(),
+            reclaiming: Reclaiming::new(),
             is_scarce: AtomicBool::new(false),
         }
     }

@@ -239,10 +239,17 @@ pub trait FrontLevel {
     /// Returns whether [`FrontLevel::drain`] would free space.
     fn needs_drain(&self) -> bool;
 
-    /// Reclaims all versions that are hidden by versions in the front level. Drains the front level
-    /// if that frees too little, because the other hidden versions are in the structure behind it.
-    /// Drains nothing during a pause, and does nothing if versions are kept.
-    fn overwrite(&self, readers: &dyn Readers);
+    /// Begins a pass over the front level that reclaims versions, for an almost full memtable with `left` free bytes:
+    /// unless one is under way, or too few versions were overwritten since the last one. From the first pass on,
+    /// each write reclaims the versions that it hides. Returns the same as [`FrontLevel::reclaiming_steps`].
+    fn begin_reclaiming(&self, left: usize) -> usize;
+
+    /// Returns about the number of steps that the pass under way still takes; 0 if none is.
+    fn reclaiming_steps(&self) -> usize;
+
+    /// Takes a step of the pass under way, unless writers are paused. Several threads may take steps at the same
+    /// time. Returns the number of versions that it drained.
+    fn reclaim_step(&self, readers: &dyn Readers) -> usize;
 
     /// Returns the number of versions that were drained so far.
     fn drained(&self) -> usize;

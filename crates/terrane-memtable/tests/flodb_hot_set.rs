@@ -17,8 +17,14 @@ const BUFFER_BYTES: usize = 4 << 20;
 /// Buckets for a quarter of the buffer, as the engine divides it if the entries are unknown.
 const BUCKETS: usize = BUFFER_BYTES / 4 / 200 * 3 / 2 / 6;
 
-/// A full memtable is flushed unless one in this many of its bytes becomes free, as in the engine.
-const OVERWRITTEN_SHARE_MIN: usize = 128;
+/// From this size on, a writer takes a step of a pass with each portion of the free space, and a few once the
+/// memtable is full, as in the engine.
+const ALMOST_FULL_BYTES: usize = BUFFER_BYTES / 8 * 7;
+const STEPS_IF_FULL: usize = 3;
+const PORTIONS_MIN: usize = 16;
+
+/// A memtable is full if a pass leaves less than this share of it free, as in the engine.
+const FREE_SHARE_MIN: usize = 128;
 
 /// Readers at the newest visible number and at one that is held.
 #[derive(Clone, Copy)]
@@ -49,6 +55,8 @@ struct Writer {
     rng: Rng,
     sizes: (u64, u64),
     draining: Draining,
+    /// The size at which the writer measures again.
+    measured_at: usize,
 }
 
 impl Writer {
@@ -57,7 +65,7 @@ impl Writer {
         let config = FloDbConfig { buckets, partition_bits: 4, lower, insert, update };
         let memtable = Memtable::new(Config::FloDb(config), &Pool::new(0));
         let rng = Rng::new(seed_from_env(75));
-        Self { memtable, seq: 0, held: None, rng, sizes, draining }
+        Self { memtable, seq: 0, held: None, rng, sizes, draining, measured_at: 0 }
     }
 
     /// Returns whether the memtable must be flushed after this put.
@@ -75,11 +83,28 @@ impl Writer {
         if self.draining == Draining::WhenDue && added.needs_drain && seq % 64 == 0 {
             front.drain();
         }
-        if memtable.filled_bytes() < BUFFER_BYTES {
+        self.is_full()
+    }
+
+    fn is_full(&mut self) -> bool {
+        let mut filled = self.memtable.filled_bytes();
+        if filled < self.measured_at.max(ALMOST_FULL_BYTES) {
             return false;
         }
-        front.overwrite(&Held(seq, self.held));
-        memtable.filled_bytes() > BUFFER_BYTES - BUFFER_BYTES / OVERWRITTEN_SHARE_MIN
+        let front = self.memtable.front_level().unwrap();
+        let has_pass = front.begin_reclaiming(BUFFER_BYTES.saturating_sub(filled)) > 0;
+        for _ in 0..STEPS_IF_FULL {
+            front.reclaim_step(&Held(self.seq, self.held));
+            filled = self.memtable.filled_bytes();
+            if filled < BUFFER_BYTES {
+                break;
+            }
+        }
+        let steps = front.reclaiming_steps();
+        let portions = steps.max(PORTIONS_MIN);
+        self.measured_at = filled + BUFFER_BYTES.saturating_sub(filled) / portions;
+        let freed_little = filled > BUFFER_BYTES - BUFFER_BYTES / FREE_SHARE_MIN;
+        filled >= BUFFER_BYTES || has_pass && steps == 0 && freed_little
     }
 
     /// Returns the number of keys that fill the buffer.

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrane_memtable::{
-    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, Lookup, LowerLevel, MemoryUse, Memtable,
-    Pool, Readers, SeqBounds, SeqNo, Update,
+    Config, Cursor, DrainInsert, EntryKind, FloDbConfig, FrontLevel, Lookup, LowerLevel, MemoryUse,
+    Memtable, Pool, Readers, SeqBounds, SeqNo, Update,
 };
 use terrane_testkit::{Rng, seed_from_env};
 
@@ -32,6 +32,14 @@ fn memtable(lower: LowerLevel, buckets: usize) -> Arc<Memtable> {
     let (insert, update) = (DrainInsert::Multi, Update::InPlace);
     let config = FloDbConfig { buckets, partition_bits: 2, lower, insert, update };
     Memtable::new(Config::FloDb(config), &Pool::new(0))
+}
+
+/// Takes all steps of a pass, as writers and drain threads do.
+fn reclaim_all(front: &dyn FrontLevel, readers: &dyn Readers) {
+    front.begin_reclaiming(0);
+    while front.reclaiming_steps() > 0 {
+        front.reclaim_step(readers);
+    }
 }
 
 fn some(count: u64) -> u64 {
@@ -119,7 +127,7 @@ fn only_versions_that_somebody_can_see_are_kept() {
         let last = (0..KEYS).map(|key| write(&mut versions, key, &held)).max().unwrap();
         let seen = seen(&versions, &held);
         assert!((seen..=seen + KEYS as usize).contains(&memtable.len()), "{}", memtable.len());
-        memtable.front_level().unwrap().overwrite(&Held(last, &held));
+        reclaim_all(memtable.front_level().unwrap(), &Held(last, &held));
         assert_eq!(memtable.len(), seen);
         // From then on, each write reclaims the versions that it hides, except those drained earlier.
         (0..2).for_each(|_| _ = write(&mut versions, 0, &held));
@@ -158,7 +166,7 @@ fn values_of_varying_sizes_reuse_memory() {
             let is_full =
                 |first: MemoryUse| memtable.memory().used_bytes() > first.used_bytes() * 5 / 4;
             if seq % 16 == 0 && after_first.is_some_and(is_full) {
-                front.overwrite(&Held(seq, &[]));
+                reclaim_all(front, &Held(seq, &[]));
                 fulls += 1;
             }
         }

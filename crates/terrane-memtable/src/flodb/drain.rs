@@ -17,6 +17,7 @@ use std::ptr::NonNull;
 use super::bucket::{Bucket, SLOTS};
 use super::lower::Lower;
 use super::membuffer::{Membuffer, prune};
+use super::partition::WORD_BUCKETS;
 use crate::entry::SeqNo;
 use crate::head::head_of;
 use crate::prefetch::prefetch;
@@ -51,6 +52,14 @@ struct DrainItem {
     node: NonNull<Node>,
 }
 
+/// What a drain of some buckets has done.
+pub(super) struct Drained {
+    /// The number of versions that it moved.
+    pub(super) versions: usize,
+    /// The word of the bits of the first bucket that it has not visited.
+    pub(super) end: usize,
+}
+
 /// How a drain inserts versions into the lower level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainInsert {
@@ -80,28 +89,32 @@ impl Membuffer {
         insert: DrainInsert,
         view: &ReaderView<'_>,
     ) -> usize {
-        let words = 0..self.partitions[partition].words();
-        self.drain_words(lower, (partition, words), scope, insert, view)
-    }
-
-    /// Drains those buckets of a partition whose bits are in some words.
-    pub(super) fn drain_words(
-        &self,
-        lower: &Lower,
-        (partition, words): (usize, Range<usize>),
-        scope: DrainScope,
-        insert: DrainInsert,
-        view: &ReaderView<'_>,
-    ) -> usize {
         let part = &self.partitions[partition];
         if part.dirty() == 0 {
             return 0;
         }
         let _draining = lock(&part.draining);
+        let all = (partition, 0..part.words());
+        self.drain_words(lower, all, (scope, usize::MAX), insert, view).versions
+    }
+
+    /// Drains those buckets of a partition whose bits are in some words, until `most` versions are moving. The
+    /// caller holds `draining` of the partition.
+    pub(super) fn drain_words(
+        &self,
+        lower: &Lower,
+        (partition, words): (usize, Range<usize>),
+        (scope, most): (DrainScope, usize),
+        insert: DrainInsert,
+        view: &ReaderView<'_>,
+    ) -> Drained {
+        let part = &self.partitions[partition];
         // Not kept between drains: the lists would take memory that a full memtable needs for versions.
-        let buckets: Vec<usize> = part.dirty_buckets(words).collect();
+        let mut buckets: Vec<usize> = part.dirty_buckets(words.clone()).collect();
         let mut moving = Vec::with_capacity(part.dirty().min(buckets.len() * SLOTS));
-        self.mark(lower, (partition, &buckets), scope, view, &mut moving);
+        let marked = self.mark(lower, (partition, &buckets), (scope, most), view, &mut moving);
+        let end = buckets.get(marked).map_or(words.end, |bucket| bucket / WORD_BUCKETS);
+        buckets.truncate(marked);
         if insert == DrainInsert::Multi {
             moving.sort_unstable_by(|a, b| {
                 a.head.cmp(&b.head).then_with(|| {
@@ -112,15 +125,16 @@ impl Membuffer {
         }
         link(lower, &moving, insert, view);
         self.clean(partition, &buckets);
-        moving.len()
+        Drained { versions: moving.len(), end }
     }
 
-    /// Calls `visit` for each of some buckets of a partition, and prefetches the next ones.
+    /// Calls `visit` for each of some buckets of a partition until it returns false, and prefetches the next ones.
+    /// Returns the number of buckets that were visited.
     fn visit(
         &self,
         (partition, buckets): (usize, &[usize]),
-        mut visit: impl FnMut(usize, &Bucket),
-    ) {
+        mut visit: impl FnMut(usize, &Bucket) -> bool,
+    ) -> usize {
         let all = self.buckets_of(partition);
         let ahead = |number: usize| buckets.get(number).map(|bucket| &all[*bucket]);
         for (number, bucket) in buckets.iter().enumerate() {
@@ -130,18 +144,22 @@ impl Membuffer {
             if let Some(later) = ahead(number + VERSIONS_AHEAD) {
                 later.prefetch();
             }
-            visit(*bucket, &all[*bucket]);
+            if !visit(*bucket, &all[*bucket]) {
+                return number + 1;
+            }
         }
+        buckets.len()
     }
 
+    /// Marks versions until `most` are moving. Returns the number of buckets that were visited.
     fn mark(
         &self,
         lower: &Lower,
         buckets: (usize, &[usize]),
-        scope: DrainScope,
+        (scope, most): (DrainScope, usize),
         view: &ReaderView<'_>,
         moving: &mut Vec<DrainItem>,
-    ) {
+    ) -> usize {
         self.visit(buckets, |_, bucket| {
             let locked = bucket.lock();
             let meta = locked.meta();
@@ -155,7 +173,8 @@ impl Membuffer {
                 prune_chain(newest, lower, view);
                 mark_chain(newest, scope, moving);
             }
-        });
+            moving.len() < most
+        })
     }
 
     /// Marks slots as clean whose newest version is linked, and ends their chains at the first linked
@@ -177,6 +196,7 @@ impl Membuffer {
             if !locked.meta().has_dirty() {
                 part.clear_dirty_bucket(number);
             }
+            true
         });
         part.remove_dirty(cleaned);
     }
@@ -281,6 +301,7 @@ mod tests {
     use crate::pool::Pool;
     use crate::readers::ReaderView;
     use crate::structure::Structure;
+    use crate::sync::lock;
 
     #[test]
     fn the_bits_of_a_partition_are_its_buckets_with_dirty_slots() {
@@ -302,8 +323,10 @@ mod tests {
             let words = first..first + 1 + rng.index(words - first);
             let scopes = [DrainScope::All, DrainScope::Cold, DrainScope::UpTo(rng.below(seq))];
             let scope = scopes[rng.index(scopes.len())];
+            let _draining = lock(&membuffer.partitions[partition].draining);
             let (place, view) = ((partition, words), ReaderView::new(&readers));
-            membuffer.drain_words(&memtable.lower, place, scope, DrainInsert::Multi, &view);
+            let (lower, scope) = (&memtable.lower, (scope, 1 + rng.index(300)));
+            membuffer.drain_words(lower, place, scope, DrainInsert::Multi, &view);
             for (number, partition) in membuffer.partitions.iter().enumerate() {
                 let buckets = membuffer.buckets_of(number).iter().enumerate();
                 let dirty: Vec<usize> = buckets

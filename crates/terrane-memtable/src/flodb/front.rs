@@ -2,16 +2,12 @@
 
 use super::membuffer::Membuffer;
 use super::partition::Partition;
-use super::{DrainScope, FloDb, SAMPLE_KEYS_MIN, Update};
+use super::{DrainScope, FloDb, SAMPLE_KEYS_MIN};
 use crate::entry::SeqNo;
-use crate::readers::{ReaderView, Readers};
+use crate::readers::Readers;
 use crate::scan_pause::FrontPause;
 use crate::structure::FrontLevel;
 use crate::sync::Ordering;
-
-/// A full memtable is not drained if pruning frees at least one in this many of its bytes, so that
-/// constantly overwritten keys stay in the Membuffer.
-const PRUNED_SHARE_MIN: usize = 8;
 
 impl FrontLevel for FloDb {
     fn needs_enabling(&self) -> bool {
@@ -63,7 +59,9 @@ impl FrontLevel for FloDb {
 
     fn needs_drain(&self) -> bool {
         let membuffer = self.membuffer.get().filter(|_| !self.pause.is_paused());
-        membuffer.is_some_and(|front| front.partitions.iter().any(Partition::needs_drain))
+        membuffer.is_some_and(|front| {
+            self.reclaiming.steps() > 0 || front.partitions.iter().any(Partition::needs_drain)
+        })
     }
 
     fn drain_all(&self) {
@@ -85,23 +83,16 @@ impl FrontLevel for FloDb {
         }
     }
 
-    fn overwrite(&self, readers: &dyn Readers) {
-        let Some(membuffer) = self.membuffer.get().filter(|_| self.update == Update::InPlace)
-        else {
-            return;
-        };
-        self.is_scarce.store(true, Ordering::Relaxed);
-        let view = ReaderView::new(readers);
-        let free_before = self.lower.free.usage().0;
-        membuffer.prune(&self.lower, &view);
-        let freed = self.lower.free.usage().0.saturating_sub(free_before);
-        let suffices = freed >= self.lower.usage().0 / PRUNED_SHARE_MIN;
-        // The skip-list keeps all its versions, so draining into it frees nothing.
-        if !suffices && self.lower.overwrites() && !self.pause.is_paused() {
-            for number in 0..membuffer.partitions.len() {
-                self.drain_as_seen(membuffer, number, DrainScope::All, &view);
-            }
-        }
+    fn begin_reclaiming(&self, left: usize) -> usize {
+        self.begin_pass(left)
+    }
+
+    fn reclaiming_steps(&self) -> usize {
+        self.reclaiming.steps()
+    }
+
+    fn reclaim_step(&self, readers: &dyn Readers) -> usize {
+        self.step_pass(readers)
     }
 
     fn drained(&self) -> usize {

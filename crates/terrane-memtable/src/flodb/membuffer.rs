@@ -155,12 +155,17 @@ impl Membuffer {
         Place { partition: &self.partitions[partition], number, bucket, tag: tag_of(hash) }
     }
 
-    /// Returns how many versions were added and not reclaimed, and their bytes of keys and values.
+    /// Returns how many versions were added, and the bytes of their keys and values.
     /// The bytes may be negative, because versions may have been added before the Membuffer was
     /// enabled.
     pub(super) fn counts(&self) -> (usize, isize) {
         let entries = self.partitions.iter().map(Partition::entries).sum();
         (entries, self.partitions.iter().map(Partition::data_bytes).sum())
+    }
+
+    /// Returns the number of versions that replaced another one here, whose place they did not take.
+    pub(super) fn overwritten(&self) -> usize {
+        self.partitions.iter().map(Partition::overwritten).sum()
     }
 
     /// Prefetches the newest version of a key whose bucket was prefetched before.
@@ -224,7 +229,12 @@ impl Membuffer {
         };
         // Under the lock, so that a version is counted before it is reclaimed.
         match refilled {
-            None => partition.count_added(version.data_bytes()),
+            None => {
+                partition.count_added(version.data_bytes());
+                if added.has_older && version.kind.hides_older() {
+                    partition.count_overwritten();
+                }
+            }
             Some(bytes) => partition.count_refilled(bytes, version.data_bytes()),
         }
         drop(writer);

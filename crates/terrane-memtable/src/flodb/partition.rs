@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::phase::PassPlace;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// The buckets of a word of [`Partition::dirty_buckets`].
@@ -19,8 +20,10 @@ pub(super) struct Partition {
     /// partition, because writers would contend for a counter of the memtable.
     entries: AtomicUsize,
     data_bytes: AtomicUsize,
+    /// Versions that replaced another one, whose place they did not take.
+    overwritten: AtomicUsize,
     /// Held while the partition is drained.
-    pub(super) draining: Mutex<()>,
+    pub(super) draining: Mutex<PassPlace>,
 }
 
 impl Partition {
@@ -33,7 +36,8 @@ impl Partition {
             dirty_buckets: (0..words).map(|_| AtomicU64::new(0)).collect(),
             entries: AtomicUsize::new(0),
             data_bytes: AtomicUsize::new(0),
-            draining: Mutex::new(()),
+            overwritten: AtomicUsize::new(0),
+            draining: Mutex::new(PassPlace::default()),
         }
     }
 
@@ -43,6 +47,17 @@ impl Partition {
         // All counters here are relaxed, because they order nothing.
         self.entries.fetch_add(1, Ordering::Relaxed);
         self.data_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts a version that replaced another one, which remains.
+    #[inline]
+    pub(super) fn count_overwritten(&self) {
+        self.overwritten.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of versions that replaced another one, whose place they did not take.
+    pub(super) fn overwritten(&self) -> usize {
+        self.overwritten.load(Ordering::Relaxed)
     }
 
     /// Returns the number of versions that were added.
@@ -96,12 +111,12 @@ impl Partition {
     #[inline]
     pub(super) fn set_dirty_bucket(&self, bucket: usize) {
         let (word, bit) = (bucket / WORD_BUCKETS, 1 << (bucket % WORD_BUCKETS));
-        // Relaxed, here and below: changes of a bit are ordered by the lock of its bucket, and a drain need not
-        // see a write that has not returned.
+        // Relaxed, here and below: the lock of the bucket orders changes of its bit. A drain sees the bits of writes that
+        // have returned, and bits are cleared only by holders of `draining`, which it is.
         self.dirty_buckets[word].fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// Notes that a bucket has no dirty slot left. The caller has locked the bucket.
+    /// Notes that a bucket has no dirty slot left. The caller has locked the bucket, and holds `draining`.
     pub(super) fn clear_dirty_bucket(&self, bucket: usize) {
         let (word, bit) = (bucket / WORD_BUCKETS, 1 << (bucket % WORD_BUCKETS));
         self.dirty_buckets[word].fetch_and(!bit, Ordering::Relaxed);

@@ -13,6 +13,7 @@
 //! | `full_disk` | admits only deletes on a full disk |
 //! | `memory` | keeps memtables within their share of the memory budget, and the log within its limit |
 //! | `queue` | serializes writers in a queue, as in LevelDB |
+//! | `reclaim` | makes room in an almost full memtable that overwrites in place |
 //! | `slow_down` | delays writers to lagging trees |
 //! | `with_lock` | writes that take the writer lock |
 //! | `space` | reserves memtable space without the writer lock |
@@ -29,6 +30,7 @@ mod insert;
 mod memory;
 mod pointers;
 mod queue;
+mod reclaim;
 mod slow_down;
 mod space;
 mod spread;

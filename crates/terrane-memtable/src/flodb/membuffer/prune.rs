@@ -3,9 +3,11 @@
 //! A version is needed until the next newer one is visible, so the newer version's writer cannot
 //! reclaim it. The next write of the key reclaims it and takes its place, or a drain reclaims it before
 //! it links the chain. So an overwritten key has two versions while there is memory for them, and each
-//! write looks its key up once. Once the memtable has been full, [`Membuffer::prune`] leaves one version
-//! of each key, and every write, as soon as it is visible, reclaims the versions that it hides.
+//! write looks its key up once. Once the memtable has been almost full, a pass
+//! ([`crate::flodb::reclaiming`]) leaves one version of each key, and every write, as soon as it is
+//! visible, reclaims the versions that it hides.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::Membuffer;
@@ -67,10 +69,17 @@ pub(crate) fn prune(
 }
 
 impl Membuffer {
-    /// Reclaims the hidden versions of all chains that are not linked.
-    pub(crate) fn prune(&self, lower: &Lower, view: &ReaderView<'_>) {
-        for bucket in self.buckets.iter().filter(|bucket| bucket.meta().has_dirty()) {
-            let locked = bucket.lock();
+    /// Reclaims the hidden versions of the chains that are not linked, of buckets whose bits are in some words of
+    /// a partition.
+    pub(crate) fn prune_words(
+        &self,
+        lower: &Lower,
+        (partition, words): (usize, Range<usize>),
+        view: &ReaderView<'_>,
+    ) {
+        let buckets = self.buckets_of(partition);
+        for number in self.partitions[partition].dirty_buckets(words) {
+            let locked = buckets[number].lock();
             for slot in (0..SLOTS).filter(|slot| locked.meta().is_dirty(*slot)) {
                 // SAFETY: slots name nodes of the lower level; the bucket is locked (invariant 7).
                 let head =

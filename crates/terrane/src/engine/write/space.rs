@@ -6,6 +6,7 @@ use terrane_memtable::FrontLevel;
 use terrane_policy::Admission;
 use terrane_policy::admission::Spread;
 
+use super::reclaim::{Room, room_in};
 use super::spread::{portion_bytes, schedule};
 use super::target::WriteTarget;
 use super::{WriteSize, Writer};
@@ -68,12 +69,14 @@ impl Writer {
         if state.active.is_unwritten() {
             return false;
         }
+        let (memtable, limit) = (&state.active.memtable, self.memtable_bytes_max(tree));
+        // Without the lock, because it may take a while.
+        let Room { filled, portion_max } = room_in(self, &state.active, limit);
         let mut pipeline = self.pipeline.lock_keeping_window();
-        let memtable = &state.active.memtable;
-        let (filled, limit) = (state.active.filled_bytes(), self.memtable_bytes_max(tree));
         self.request_memory(tree, filled, limit);
         let spread = schedule(self, tree, state, (filled, limit));
-        let portion = portion_of(reservable(filled, limit), needed, spread.as_ref());
+        let free = reservable(filled, limit).min(portion_max.max(needed));
+        let portion = portion_of(free, needed, spread.as_ref());
         let needs_enabling = memtable.front_level().is_some_and(FrontLevel::needs_enabling);
         let every = pipeline.measure_every_bytes();
         if portion < needed || needs_enabling || !pipeline.grant_bytes(portion, every) {

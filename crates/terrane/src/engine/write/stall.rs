@@ -10,6 +10,7 @@ use terrane_memtable::FrontLevel;
 use terrane_policy::{Admission, Pressure, StallCause};
 
 use super::Writer;
+use super::reclaim::{Room, room_in};
 use super::space::{ENTRY_BYTES, portion_of, reservable};
 use super::spread::{schedule, schedule_full};
 use super::target::WriteTarget;
@@ -18,15 +19,11 @@ use crate::base::event::{FlushReason, StallEffect};
 use crate::base::stats::{Counter, Timed};
 use crate::engine::context::{BackgroundFailure, JobKind, MemtableMemory};
 use crate::engine::pipeline::{PipelineState, begin_memtable};
-use crate::engine::tree::{ActiveMemtable, Tree, TreeState};
+use crate::engine::tree::{Tree, TreeState};
 use crate::files::batch::Op;
 
 /// A stalled writer checks again at least this often, in case it misses a notification.
 const STALL_WAIT_MAX: Duration = Duration::from_millis(100);
-
-/// A full memtable is replaced unless draining frees at least its size divided by this number, so
-/// that it is not drained for a few writes at a time.
-const OVERWRITTEN_SHARE_MIN: u64 = 128;
 
 /// A tree that stops writers, and the reason.
 pub(super) struct Stop {
@@ -167,10 +164,7 @@ impl Writer {
             return self.check_space_of(state, tree, &tree.state(), needed);
         }
         let limit = self.memtable_bytes_max(tree);
-        let filled = match tree_state.active.filled_bytes() {
-            filled if filled < limit => filled,
-            _ => self.overwrite_full(&tree_state.active, limit),
-        };
+        let Room { filled, portion_max } = room_in(self, &tree_state.active, limit);
         self.request_memory(tree, filled, limit);
         if filled < limit {
             let front = tree_state.active.memtable.front_level();
@@ -178,7 +172,8 @@ impl Writer {
                 self.enable_front_level(state, front);
             }
             let spread = schedule(self, tree, tree_state, (filled, limit));
-            let portion = portion_of(reservable(filled, limit), needed, spread.as_ref());
+            let free = reservable(filled, limit).min(portion_max.max(needed));
+            let portion = portion_of(free, needed, spread.as_ref());
             tree_state.active.share().set_space(portion);
             state.grant_bytes(portion, usize::MAX);
             return None;
@@ -221,18 +216,6 @@ impl Writer {
             && !self.context.is_inline()
             && self.context.health.check_writable().is_ok()
             && tree.jobs().unreadable.is_empty()
-    }
-
-    /// Makes space in a full memtable that overwrites in place, by draining versions that hide
-    /// others. Returns the bytes that are then filled; `limit` if too few became free.
-    #[cold]
-    fn overwrite_full(&self, active: &ActiveMemtable, limit: u64) -> u64 {
-        let Some(front) = active.memtable.front_level() else { return limit };
-        front.overwrite(&self.pipeline.readers());
-        let overwritten = front.take_overwritten() as u64;
-        self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
-        let filled = active.filled_bytes();
-        if filled > limit - limit / OVERWRITTEN_SHARE_MIN { limit } else { filled }
     }
 
     /// Enables the front level once every write that released the writer lock is inserted. This is

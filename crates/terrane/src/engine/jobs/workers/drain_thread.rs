@@ -83,6 +83,10 @@ impl Jobs {
             // Keeps only the memtable, not the state of the tree.
             let memtable = Arc::clone(&tree.state().active.memtable);
             let Some(front) = memtable.front_level() else { continue };
+            // A pass that begins meanwhile comes after other trees.
+            for _ in 0..front.reclaiming_steps() {
+                moved += front.reclaim_step(&self.pipeline.readers());
+            }
             moved += front.drain();
             let overwritten = front.take_overwritten() as u64;
             self.context.counters.add_some(Counter::UpdatesInPlace, overwritten);
