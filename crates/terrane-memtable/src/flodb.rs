@@ -11,8 +11,9 @@
 //! - versions of a key stay linked to the newest one while a reader may need them. If none does,
 //!   the update is in place: the hidden version is reclaimed, and its memory holds a later one
 //!   ([`membuffer`], [`free_nodes`]). That happens once the newer version is visible: at the next write
-//!   of the key, or when memory is short ([`crate::Memtable::reclaim_hidden`]). A reader that does not
-//!   hold its sequence number gets an error if its version was reclaimed, and retries with a newer one;
+//!   of the key, or once the memtable is almost full ([`reclaiming`],
+//!   [`crate::Memtable::reclaim_hidden`]). A reader that does not hold its sequence number gets an error
+//!   if its version was reclaimed, and retries with a newer one;
 //! - the B-link tree overwrites in place as well: a version that is drained or inserted there
 //!   replaces the version that it hides (`btree::in_place`). The skip-list keeps all its versions;
 //! - the span of the keys in the previous memtable determines the partitions. If there is no

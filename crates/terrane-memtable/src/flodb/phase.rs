@@ -1,6 +1,6 @@
 //! The phases of a pass that reclaims versions.
 
-/// The number of a phase, whose lowest bits say what is done.
+/// The number of a phase. Its lowest bits are the [`Phase`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PhaseNumber(pub(super) u64);
 

@@ -16,7 +16,7 @@ const FREE_SHARE_MIN: u64 = 128;
 /// The number of steps that a write takes which finds a memtable full. Each takes a fraction of a millisecond.
 const STEPS_IF_FULL: usize = 3;
 
-/// What is left of a memtable.
+/// The space of a memtable.
 pub(super) struct Room {
     pub(super) filled: u64,
     /// The most bytes that a thread may fill before it measures again.
