@@ -25,6 +25,21 @@ const OVERWRITTEN_BYTES: usize = 256;
 /// The longest CPU time of a put that creates no memtable.
 const LONGEST_MICROS: u64 = 1500;
 
+/// How often a longest put is measured until it is short. Interrupts of a loaded machine count as CPU time of the
+/// thread that they interrupt, up to 4 ms, in up to a third of all runs. Work that a put should not do is in all runs.
+const RUNS_MAX: usize = 10;
+
+fn assert_short(kind: &str, longest: impl FnMut() -> u64) {
+    let mut measured = Vec::new();
+    for micros in std::iter::repeat_with(longest).take(RUNS_MAX) {
+        if micros < LONGEST_MICROS {
+            return;
+        }
+        measured.push(micros);
+    }
+    panic!("{kind}: {measured:?} µs");
+}
+
 fn open(kind: &str, background: Background) -> Db {
     let design = format!("tiering; buffer={BUFFER}; delay=never; stop=never; memtable={kind}");
     let design: Design = design.parse().unwrap();
@@ -73,10 +88,7 @@ fn no_put_creates_the_memtable_that_it_rotates_to() {
     ] {
         let db = open(kind, Background::Threads);
         let mut number = 0;
-        // The kernel may interrupt one of them.
-        let longest: Vec<u64> = (0..3).map(|_| longest_put(&db, &mut number)).collect();
-        let least = longest.iter().min().unwrap();
-        assert!(*least < LONGEST_MICROS, "{kind}: {longest:?} µs");
+        assert_short(kind, || longest_put(&db, &mut number));
     }
     // Without threads the put creates it, which takes longer.
     let db = open("vector(prealloc=64MiB)", Background::Inline);
@@ -107,22 +119,23 @@ fn longest_overwrite(kind: &str, seed: u64) -> u64 {
 /// puts do to a full memtable takes long either, whatever its kind.
 #[test]
 fn no_put_reclaims_a_whole_memtable() {
-    let seed = seed_from_env(17);
-    for (kind, runs) in [
-        ("btree", 2),
-        ("skiplist", 2),
-        ("vector", 2),
-        ("hash-vector(buckets=100000)", 2),
-        ("hash-skiplist(prefix=8,buckets=100000)", 2),
-        ("hash-linkedlist(prefix=8,buckets=100000)", 2),
-        ("flodb", 3),
-        ("flodb(lower=skiplist)", 3),
-        ("flodb(drain-threads=0)", 3),
-        ("flodb(update=versions)", 2),
-        ("auto", 2),
+    for kind in [
+        "btree",
+        "skiplist",
+        "vector",
+        "hash-vector(buckets=100000)",
+        "hash-skiplist(prefix=8,buckets=100000)",
+        "hash-linkedlist(prefix=8,buckets=100000)",
+        "flodb",
+        "flodb(lower=skiplist)",
+        "flodb(drain-threads=0)",
+        "flodb(update=versions)",
+        "auto",
     ] {
-        // The kernel may interrupt some of them.
-        let longest: Vec<u64> = (seed..seed + runs).map(|s| longest_overwrite(kind, s)).collect();
-        assert!(*longest.iter().min().unwrap() < LONGEST_MICROS, "{kind}: {longest:?} µs");
+        let mut seed = seed_from_env(17);
+        assert_short(kind, || {
+            seed += 1;
+            longest_overwrite(kind, seed)
+        });
     }
 }
