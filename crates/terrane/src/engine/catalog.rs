@@ -224,9 +224,14 @@ impl Catalog {
         let beyond_pool = blocks.allocated.saturating_sub(blocks.capacity);
         let others = open + blocks.standalone + ledger.transactions.load(Ordering::Relaxed);
         let beyond = (others + beyond_pool).saturating_sub(plan.bytes_of_others());
-        let live = memtables.measure(in_trees, beyond);
         let jobs = ledger.jobs.load(Ordering::Relaxed);
-        let used = live + memtables.pool().free_bytes() + jobs + others;
+        let pool_free = memtables.pool().free_bytes();
+        let unused = plan.unused_bytes(blocks.allocated, jobs, others + pool_free);
+        // The machine may have less than the budget.
+        let spare = pressure.cache_bytes_max().saturating_sub(blocks.allocated);
+        let unused = unused.min(plan.memtable_bytes.saturating_add(spare));
+        let live = memtables.measure(in_trees, beyond, unused);
+        let used = live + pool_free + jobs + others;
         let rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
         let wanted = (rest as u64).min(settings.cache_bytes_max());
         let space = pressure.cache_bytes(wanted);

@@ -8,8 +8,9 @@
 //! | blocks that scans read ahead | a sixteenth |
 //! | the rest: the block cache, open tables, write sets of transactions | three sixteenths |
 //!
-//! The block cache also gets the memory that the other parts leave unused, and returns it first. A tenth
-//! of the budget and up to 4 MiB are not usable: stacks, the allocator and small objects need them.
+//! The block cache also gets the memory that the other parts leave unused, and returns it first. Full memtables
+//! that wait for their flush may take what the cache has not allocated yet. A tenth of the budget and up to 4 MiB
+//! are not usable: stacks, the allocator and small objects need them.
 
 use terrane_memtable::PoolLimits;
 
@@ -81,11 +82,24 @@ impl MemoryPlan {
         self.flushes.bytes / self.flushes.jobs_max
     }
 
+    /// Returns the memory of the buffers of all jobs.
+    pub(crate) fn job_bytes(&self) -> usize {
+        self.compactions.bytes + self.flushes.bytes
+    }
+
     /// Returns what pinned blocks, open tables, read-ahead and transactions may take before memtables
     /// get less.
     pub(crate) fn bytes_of_others(&self) -> usize {
-        let jobs = self.compactions.bytes + self.flushes.bytes;
+        let jobs = self.job_bytes();
         self.usable_bytes.saturating_sub(self.memtable_bytes + jobs + self.cache_bytes_min)
+    }
+
+    /// Returns what all memtables together may take without a block being evicted for it: what the cache has not
+    /// allocated, and neither jobs, which may still begin, nor scans nor others take.
+    pub(crate) fn unused_bytes(&self, allocated: usize, jobs: usize, others: usize) -> usize {
+        let cache = allocated.max(self.cache_bytes_min);
+        let used = cache + jobs.max(self.job_bytes()) + self.scan_bytes + others;
+        self.usable_bytes.saturating_sub(used)
     }
 
     pub(crate) fn pool_limits(&self) -> PoolLimits {
@@ -119,5 +133,16 @@ mod tests {
             (plan.compactions.jobs_max, plan.flushes.jobs_max)
         };
         assert_eq!([1, 8, 32, 128].map(jobs), [(1, 1), (1, 1), (4, 2), (8, 2)]);
+    }
+
+    #[test]
+    fn memory_that_a_part_may_still_take_is_not_unused() {
+        let plan = MemoryPlan::new(128 << 20, 8, 2);
+        let unused = plan.unused_bytes(0, 0, 0);
+        assert!(unused > plan.memtable_bytes, "{unused}");
+        assert_eq!(plan.unused_bytes(plan.cache_bytes_min, plan.job_bytes(), 0), unused);
+        assert_eq!(plan.unused_bytes(plan.cache_bytes_min + 1, 0, 0), unused - 1);
+        assert_eq!(plan.unused_bytes(0, plan.job_bytes() + 2, 3), unused - 5);
+        assert_eq!(plan.unused_bytes(plan.usable_bytes, 0, 0), 0);
     }
 }

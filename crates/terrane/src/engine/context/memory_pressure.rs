@@ -92,6 +92,11 @@ impl MemoryPressure {
         wanted.min(self.cache_bytes_max.load(Ordering::Relaxed))
     }
 
+    /// Returns what the cache may take of the machine's memory, as last read.
+    pub(crate) fn cache_bytes_max(&self) -> usize {
+        usize::try_from(self.cache_bytes_max.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
+    }
+
     /// Evaluates a reading. The cache takes `cache_bytes` now, and may always take `least`.
     pub(crate) fn update(
         &self,

@@ -160,9 +160,10 @@ impl MemtableMemory {
         fitted
     }
 
-    /// Measures all memtables, and updates what they may take, which `beyond` bytes of other memory
-    /// reduce. Returns the bytes of all memtables, including those that readers keep.
-    pub(crate) fn measure(&self, in_trees: TreeMemtables, beyond: usize) -> usize {
+    /// Measures all memtables, and updates what they may take: their share, which `beyond` bytes of other
+    /// memory reduce, or all that is `unused`, if that is more and readers keep no memtables, which would not
+    /// return it. Returns the bytes of all memtables, including those that readers keep.
+    pub(crate) fn measure(&self, in_trees: TreeMemtables, beyond: usize, unused: usize) -> usize {
         let kept = self.kept_bytes_beside(in_trees);
         let share = self.plan.memtable_bytes.saturating_sub(beyond);
         let least = self.plan.memtable_bytes_min();
@@ -173,7 +174,8 @@ impl MemtableMemory {
         let bytes_max = (share.saturating_sub(kept_long) / 2).max(least / 2);
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         let used = in_trees.bytes.saturating_sub(in_trees.empty_bytes);
-        let allowed = share.saturating_sub(kept + in_trees.empty_bytes).max(least);
+        let whole = if kept_long == 0 { share.max(unused) } else { share };
+        let allowed = whole.saturating_sub(kept + in_trees.empty_bytes).max(least);
         self.used_bytes.store(used, Ordering::Relaxed);
         self.allowed_bytes.store(allowed, Ordering::Relaxed);
         self.set_short(in_trees.is_flush_due() && self.is_exceeded());
@@ -252,16 +254,16 @@ mod tests {
         let usual = memory.bytes_max(u64::MAX);
         let kept = replaced(&memory, 1 << 20);
         let flushed = TreeMemtables::default();
-        assert!(memory.measure(flushed, 0) >= 1 << 20);
+        assert!(memory.measure(flushed, 0, 0) >= 1 << 20);
         // It may have been flushed a moment ago.
         assert_eq!(memory.bytes_max(u64::MAX), usual);
         drop(replaced(&memory, 0));
-        memory.measure(flushed, 0);
+        memory.measure(flushed, 0, 0);
         let smaller = usual - memory.bytes_max(u64::MAX);
         assert!((512 << 10..600 << 10).contains(&smaller), "{smaller}");
         assert_eq!(memory.bytes_max(4096), 4096, "the design's buffer");
         drop(kept);
-        assert_eq!(memory.measure(flushed, 0), 0);
+        assert_eq!(memory.measure(flushed, 0, 0), 0);
         assert_eq!(memory.bytes_max(u64::MAX), usual);
     }
 
@@ -271,17 +273,21 @@ mod tests {
         let share = MemoryPlan::new(8 << 20, 1, 1).memtable_bytes;
         let used =
             |bytes, immutable_bytes| TreeMemtables { bytes, immutable_bytes, empty_bytes: 0 };
-        memory.measure(used(share, 1), 0);
+        memory.measure(used(share, 1), 0, 0);
         assert!(!memory.is_short() && memory.short_since().is_none());
-        memory.measure(used(share + 1, 0), 0);
+        memory.measure(used(share + 1, 0), 0, 0);
         assert!(!memory.is_short(), "nothing would end the wait");
-        memory.measure(used(share + (share / 10), 1), 0);
+        memory.measure(used(share + (share / 10), 1), 0, 0);
         assert!(memory.is_short() && memory.short_since().is_some());
         let pressure = memory.pressure();
         assert_eq!((pressure.cause, pressure.measured), (StallCause::MemoryBudget, 110));
-        memory.measure(used(share, 1), 1);
+        memory.measure(used(share, 1), 1, 0);
         assert!(memory.is_short(), "other memory reduces the share");
-        memory.measure(TreeMemtables { empty_bytes: share, ..used(share + 1, 1) }, 0);
+        memory.measure(used(share + 2, 1), 1, share + 2);
+        assert!(!memory.is_short(), "no other part uses that memory");
+        memory.measure(used(share + 2, 1), 0, share + 1);
+        assert!(memory.is_short(), "another part uses a byte of it");
+        memory.measure(TreeMemtables { empty_bytes: share, ..used(share + 1, 1) }, 0, 0);
         assert!(!memory.is_short(), "empty memtables cannot be flushed");
     }
 
@@ -292,10 +298,10 @@ mod tests {
         let half = TreeMemtables { bytes: share / 2, immutable_bytes: 1, empty_bytes: 0 };
         assert!(memory.begin_large_write(LARGE_WRITE_BYTES - 1).is_none());
         let write = memory.begin_large_write(share / 2 + 1);
-        memory.measure(half, 0);
+        memory.measure(half, 0, 0);
         assert!(memory.is_short());
         drop(write);
-        memory.measure(half, 0);
+        memory.measure(half, 0, 0);
         assert!(!memory.is_short());
     }
 
