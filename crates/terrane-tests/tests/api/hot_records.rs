@@ -33,17 +33,17 @@ fn popular(step: usize) -> usize {
 }
 
 fn database() -> Db {
-    database_of("leveling T=10", Background::Inline)
+    database_of("leveling T=10", Background::Inline, CacheWarming::None)
 }
 
 /// 50 MB of data, with a cache of 32 MiB and reads that wait.
-fn database_of(strategy: &str, background: Background) -> Db {
+fn database_of(strategy: &str, background: Background, warming: CacheWarming) -> Db {
     let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
     let db = Options::new()
         .storage(Arc::new(storage.clone()))
         .background(background)
         .read_threads(4)
-        .cache_warming(CacheWarming::None)
+        .cache_warming(warming)
         .memory_budget(96 << 20)
         .cache_bytes(32 << 20)
         .design(format!("{strategy}; buffer=4MiB; block=32KiB; compression=none").parse().unwrap())
@@ -138,6 +138,34 @@ fn answers_are_those_of_a_map() {
     assert!(after.cache.data_misses > before.cache.data_misses);
 }
 
+/// After a compaction, the first lookup of each popular key read a block again.
+#[test]
+fn compactions_carry_them_over() {
+    let shares = [CacheWarming::None, CacheWarming::Read].map(|warming| {
+        let db = database_of("leveling T=10", Background::Inline, warming);
+        let mut model: Model = (0..KEYS).map(|number| (number, 0)).collect();
+        let mut steps = 0..0;
+        let mut record_hits = |db: &Db, model: &Model, lookups: usize| {
+            let before = db.stats().cache.record_hits;
+            steps = steps.end..steps.end + lookups;
+            check(db, model, steps.clone());
+            db.stats().cache.record_hits - before
+        };
+        record_hits(&db, &model, 100_000);
+        let before = record_hits(&db, &model, 4000);
+        assert!(before > 500, "{before}");
+        // Every table is rewritten, a third of the keys with new values.
+        let changes = (0..KEYS).step_by(3).map(|number| (number, Some(1)));
+        model.extend((0..KEYS).step_by(3).map(|number| (number, 1)));
+        write(&db, changes);
+        db.compact_range(..).unwrap();
+        record_hits(&db, &model, 4000) * 100 / before
+    });
+    println!("{shares:?}");
+    let [without, with] = shares;
+    assert!(without < 50 && with > 75, "{without} and {with} % of the hits before");
+}
+
 #[test]
 fn every_lookup_counts_once() {
     let db = database();
@@ -166,7 +194,8 @@ fn every_lookup_counts_once() {
 
 #[test]
 fn several_runs_and_futures_find_them() {
-    let db = database_of("tiering T=10 L0=40; delay=60; stop=80", Background::Threads);
+    let strategy = "tiering T=10 L0=40; delay=60; stop=80";
+    let db = database_of(strategy, Background::Threads, CacheWarming::None);
     let mut model: Model = (0..KEYS).map(|number| (number, 0)).collect();
     for version in 1..=2 {
         let changes = (0..KEYS / 10).map(|number| number * 3 + version).filter(|it| it % 7 > 0);

@@ -5,7 +5,8 @@
 //! (Tiered-Indexing, Zhou et al., VLDB Journal 2025; HotRAP, Qiu et al., USENIX ATC 2025).
 //!
 //! 1. A record is the newest version of a key in one table. Tables do not change, so a record is never wrong,
-//!    and nothing invalidates it. Only a reader that sees the whole table creates or uses it.
+//!    and nothing invalidates it. Only a reader that sees the whole table creates or uses it. A compaction
+//!    labels the records of its inputs, as it writes their keys, with the table that it writes.
 //! 2. Only a point lookup whose block is not in memory consults the records. Lookups of data that fits into the
 //!    cache do not even check whether there are any.
 //! 3. While the records may take more memory than they do, every lookup that reads a block keeps its record.
@@ -21,6 +22,7 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `carried` | the versions that a compaction writes, for the records of their keys |
 //! | `part` | the records of some of the keys, under one lock |
 //! | `index` | finds the position of a record |
 //! | `recent` | the keys whose lookups have read a block lately |
@@ -28,6 +30,7 @@
 //! | `ring` | records in the order of their arrival |
 //! | `share` | how records and blocks share the capacity of the pool |
 
+mod carried;
 mod index;
 mod part;
 mod recent;
@@ -42,6 +45,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::buffer::BufferPool;
+pub(crate) use carried::Carried;
 use part::Part;
 pub(crate) use record::{HotRecord, RecordKey};
 use ring::RECORD_BYTES_MAX;
@@ -80,9 +84,14 @@ impl HotRecords {
         part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
+    /// The number of the part of a hash.
+    fn part_of(&self, hash: u64) -> usize {
         // The other bits of the hash choose places within the part.
-        Self::lock(&self.parts[(hash >> 8) as usize % self.parts.len()])
+        (hash >> 8) as usize % self.parts.len()
+    }
+
+    fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
+        Self::lock(&self.parts[self.part_of(hash)])
     }
 
     /// The bytes of the pool that the records take.
@@ -146,6 +155,11 @@ impl HotRecords {
             // The capacity has changed meanwhile.
             self.change(&mut part, |part| *part = Part::default());
         }
+    }
+
+    /// Returns true if lookups use the records so much that a compaction should carry them over to its tables.
+    pub(crate) fn are_carried(&self) -> bool {
+        self.bytes() > 0 && self.share.has_grown()
     }
 
     /// Changes a part, and counts its memory.

@@ -9,6 +9,8 @@
 
 use std::ops::Range;
 
+use terrane_memtable::prefetch_line;
+
 use crate::files::buffer::{BlockMut, BufferPool};
 
 const ENTRY_BYTES: usize = 4;
@@ -75,6 +77,13 @@ impl Index {
         let entries = self.bucket(hash).map(|at| self.entry(at));
         let matching = entries.filter(move |entry| (entry >> TAG_SHIFT) as u8 == hash as u8);
         matching.filter_map(|entry| (entry & POSITION_MASK).checked_sub(1)).map(Position)
+    }
+
+    /// Prefetches the bucket of a hash.
+    pub(super) fn prefetch(&self, hash: u64) {
+        if let Some(bucket) = self.entries.get(self.bucket(hash).start * ENTRY_BYTES..) {
+            prefetch_line(bucket.as_ptr());
+        }
     }
 
     /// Removes a position. Returns false if the index does not contain it.

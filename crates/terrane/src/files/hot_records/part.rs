@@ -88,7 +88,7 @@ impl Part {
         limits: Limits,
     ) -> Option<(HotRecord, Option<usize>)> {
         let position = self.position(at)?;
-        let record = self.ring.record(position).filter(|record| record.at.table == at.table)?;
+        let record = self.ring.record(position).filter(|record| record.is_of(at.table))?;
         let Record { seq, kind, is_used, value, .. } = record;
         let found = HotRecord { seq, kind, value: Value::from(value) };
         if is_used {
@@ -145,16 +145,59 @@ impl Part {
         limits: Limits,
     ) {
         if let Some(old) = self.position(at) {
-            if self.ring.record(old).is_some_and(|record| record.at.table == at.table) {
+            if self.ring.record(old).is_some_and(|record| record.is_of(at.table)) {
                 return;
             }
             self.forget(old);
         }
         self.make_room(ring::record_bytes(at.key.len(), value.len()), limits);
-        let position = self.ring.append(Record { at, seq, kind, is_used: false, value });
+        let record = Record { at, next: at.table, seq, kind, is_used: false, value };
+        let position = self.ring.append(record);
         if let Some((position, index)) = position.zip(self.index.as_mut()) {
             index.add(at.hash, position);
         }
+    }
+
+    /// Prefetches the place of a key in the index.
+    pub(super) fn prefetch_index(&self, hash: u64) {
+        if let Some(index) = &self.index {
+            index.prefetch(hash);
+        }
+    }
+
+    /// Prefetches the records that may be of a key.
+    pub(super) fn prefetch_records(&self, hash: u64) {
+        if let Some(index) = &self.index {
+            index.candidates(hash).for_each(|position| self.ring.prefetch(position));
+        }
+    }
+
+    /// Notes that a compaction of the tables `from`, in ascending order, writes a version as the newest one of its
+    /// key in a table.
+    pub(super) fn carry(
+        &mut self,
+        from: &[u64],
+        at: RecordKey<'_>,
+        version: (SeqNo, EntryKind, &[u8]),
+    ) -> Option<()> {
+        let position = self.position(at)?;
+        let record = self.ring.record(position)?;
+        let mut tables = [record.next, record.at.table].into_iter();
+        let source = tables.find(|table| from.binary_search(table).is_ok())?;
+        let is_same = (record.seq, record.kind, record.value) == version;
+        let carried = if is_same {
+            // Until the compaction ends, lookups find the version in the source.
+            self.ring.set_tables(position, source, at.table)
+        } else {
+            // Lookups find a newer version before they come to that of the record.
+            let (seq, kind, value) = version;
+            let record = Record { at, next: at.table, seq, kind, is_used: record.is_used, value };
+            self.ring.replace(position, record)
+        };
+        if carried.is_none() {
+            self.forget(position);
+        }
+        carried
     }
 
     /// Makes room for a record in the newest segment, if there is memory.

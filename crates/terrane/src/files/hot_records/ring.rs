@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! record, at a multiple of 16:
-//! | table | sequence number | hash | value length | key length | kind | used | zero | key | value | padding |
-//! | u64   | u64             | u64  | u32          | u16        | u8   | u8   |      |     |       |         |
+//! | table | next table | sequence number | hash | value length | key length | kind | used | key | value | padding |
+//! | u32   | u32        | u64             | u64  | u32          | u16        | u8   | u8   |     |       |         |
 //! ```
 
 use std::collections::VecDeque;
+
+use terrane_memtable::prefetch_line;
 
 use super::index::{POSITIONS, Position};
 use super::record::RecordKey;
@@ -54,21 +56,35 @@ impl Position {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record<'a> {
     pub(super) at: RecordKey<'a>,
+    /// The number of the table to which a compaction writes the same version; that of its own table if none does.
+    pub(super) next: u64,
     pub(super) seq: SeqNo,
     pub(super) kind: EntryKind,
     pub(super) is_used: bool,
     pub(super) value: &'a [u8],
 }
 
+/// Returns the fields for the numbers of two tables; `None` if they are beyond 32 bits.
+fn encode_tables(table: u64, next: u64) -> Option<[u8; 8]> {
+    let (table, next) = (u32::try_from(table).ok()?, u32::try_from(next).ok()?);
+    Some((u64::from(table) | u64::from(next) << 32).to_le_bytes())
+}
+
 impl Record<'_> {
+    /// Returns true if the record is the newest version of its key in this table.
+    pub(super) fn is_of(&self, table: u64) -> bool {
+        self.at.table == table || self.next == table
+    }
+
     fn bytes(&self) -> usize {
         record_bytes(self.at.key.len(), self.value.len())
     }
 
-    fn write(&self, to: &mut [u8]) {
+    /// Writes the record to the start of `to`. Returns `None` if it cannot be written.
+    fn write(&self, to: &mut [u8]) -> Option<()> {
         let (key, value) = (self.at.key, self.value);
         let mut fields = Vec::with_capacity(self.bytes());
-        fields.extend_from_slice(&self.at.table.to_le_bytes());
+        fields.extend_from_slice(&encode_tables(self.at.table, self.next)?);
         fields.extend_from_slice(&self.seq.to_le_bytes());
         fields.extend_from_slice(&self.at.hash.to_le_bytes());
         fields.extend_from_slice(&(value.len() as u32).to_le_bytes());
@@ -76,21 +92,22 @@ impl Record<'_> {
         fields.extend_from_slice(&[self.kind as u8, u8::from(self.is_used)]);
         fields.extend_from_slice(key);
         fields.extend_from_slice(value);
-        if let Some(to) = to.get_mut(..fields.len()) {
-            to.copy_from_slice(&fields);
-        }
+        to.get_mut(..fields.len())?.copy_from_slice(&fields);
+        Some(())
     }
 
     /// Reads the record at the start of `bytes`.
     fn read(bytes: &[u8]) -> Option<Record<'_>> {
         let u64_at = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
-        let value_len = u32::from_le_bytes(*bytes.get(24..)?.first_chunk()?) as usize;
+        let u32_at = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        let value_len = u32_at(24)? as usize;
         let key_len = usize::from(u16::from_le_bytes(*bytes.get(28..)?.first_chunk()?));
         let kind = EntryKind::from_u8(*bytes.get(30)?)?;
         let is_used = *bytes.get(USED_AT)? != 0;
         let (key, rest) = bytes.get(HEADER_BYTES..)?.split_at_checked(key_len)?;
-        let at = RecordKey { table: u64_at(0)?, key, hash: u64_at(16)? };
-        Some(Record { at, seq: u64_at(8)?, kind, is_used, value: rest.get(..value_len)? })
+        let at = RecordKey { table: u32_at(0)?.into(), key, hash: u64_at(16)? };
+        let (next, seq) = (u32_at(4)?.into(), u64_at(8)?);
+        Some(Record { at, next, seq, kind, is_used, value: rest.get(..value_len)? })
     }
 }
 
@@ -161,7 +178,7 @@ impl Ring {
         let place = *self.order.back()?;
         let segment = self.places.get_mut(place)?.as_mut()?;
         let (start, end) = (segment.end, segment.end + record.bytes());
-        record.write(segment.bytes.get_mut(start..end)?);
+        record.write(segment.bytes.get_mut(start..end)?)?;
         segment.end = end;
         Some(Position::new(place, start))
     }
@@ -170,6 +187,32 @@ impl Ring {
     pub(super) fn record(&self, position: Position) -> Option<Record<'_>> {
         let segment = self.segment(Some(&position.place()))?;
         Record::read(segment.bytes.get(position.offset()..segment.end)?)
+    }
+
+    /// Prefetches the header and the key of the record at a position.
+    pub(super) fn prefetch(&self, position: Position) {
+        let segment = self.segment(Some(&position.place()));
+        if let Some(record) = segment.and_then(|it| it.bytes.get(position.offset()..)) {
+            prefetch_line(record.as_ptr());
+        }
+    }
+
+    fn bytes_from(&mut self, position: Position) -> Option<&mut [u8]> {
+        let segment = self.places.get_mut(position.place())?.as_mut()?;
+        segment.bytes.get_mut(position.offset()..segment.end)
+    }
+
+    /// Changes the numbers of the tables of the record at a position. Returns `None` if they cannot be stored.
+    pub(super) fn set_tables(&mut self, position: Position, table: u64, next: u64) -> Option<()> {
+        let tables = encode_tables(table, next)?;
+        self.bytes_from(position)?.get_mut(..tables.len())?.copy_from_slice(&tables);
+        Some(())
+    }
+
+    /// Replaces the record at a position by one of the same size. Returns `None` if its size is another one.
+    pub(super) fn replace(&mut self, position: Position, record: Record<'_>) -> Option<()> {
+        let has_room = self.record(position)?.bytes() == record.bytes();
+        if has_room { record.write(self.bytes_from(position)?) } else { None }
     }
 
     pub(super) fn set_used(&mut self, position: Position) {

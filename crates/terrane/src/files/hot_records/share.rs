@@ -82,6 +82,11 @@ impl Share {
         }
     }
 
+    /// Returns true if the segments may take more than the least.
+    pub(super) fn has_grown(&self) -> bool {
+        self.limits().segments > SEGMENTS_MIN
+    }
+
     /// Grows the target if a record was used for the first time that would leave after `left` bytes of other
     /// records, of `ring` bytes of segments.
     pub(super) fn note_use(&self, left: usize, ring: usize) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::ring::SEGMENT_BYTES;
 use super::share::{CAPACITY_MIN, SEGMENTS_MIN};
-use super::{HotRecord, HotRecords, RecordKey};
+use super::{Carried, HotRecord, HotRecords, RecordKey};
 use crate::base::types::EntryKind;
 use crate::files::buffer::{BufferPool, Priority, Slots, pin};
 use crate::files::table::filter_hash;
@@ -92,6 +92,49 @@ fn a_record_belongs_to_a_key_and_a_table() {
     keep(&records, &pool, other, b"three");
     assert_eq!(value_of(records.get(other)), Some(b"three".to_vec()));
     assert_eq!(value_of(records.get(at(2, b"key"))), Some(b"two".to_vec()));
+}
+
+#[test]
+fn compactions_carry_records_over() {
+    let (pool, _table) = full_pool(20_000);
+    let records = HotRecords::new(CAPACITY as u64);
+    let version = |value: &'static [u8]| (7, EntryKind::Value, value);
+    let found = |table: u64, key: &[u8]| value_of(records.get(at(table, key)));
+    let some = |value: &[u8]| Some(value.to_vec());
+    let carry = |from: &[u64], at: RecordKey<'_>, version: (u64, EntryKind, &[u8])| {
+        let mut carried = Carried::new(&from.into());
+        carried.add(&records, at, version);
+        carried.apply(&records, at.table);
+    };
+    keep(&records, &pool, at(2, b"key"), b"one");
+    assert!(!records.are_carried(), "the records have their least share");
+    // Table 2 is no input of this one.
+    carry(&[1, 3], at(9, b"key"), version(b"one"));
+    assert_eq!((found(9, b"key"), found(2, b"key")), (None, some(b"one")));
+    // Lookups find the record in both tables, because the compaction may fail.
+    carry(&[1, 2, 3], at(10, b"key"), version(b"one"));
+    assert_eq!((found(10, b"key"), found(2, b"key")), (some(b"one"), some(b"one")));
+    // The next one.
+    carry(&[10], at(11, b"key"), version(b"one"));
+    assert_eq!((found(11, b"key"), found(10, b"key")), (some(b"one"), some(b"one")));
+    assert_eq!(found(2, b"key"), None);
+    // Its input was another one; the first has failed, or its table was read again.
+    carry(&[10], at(12, b"key"), version(b"one"));
+    assert_eq!((found(12, b"key"), found(10, b"key")), (some(b"one"), some(b"one")));
+    // A newer version of another input, a moved value, and one that needs more room.
+    carry(&[1, 12], at(13, b"key"), version(b"two"));
+    assert_eq!((found(13, b"key"), found(12, b"key")), (some(b"two"), None));
+    carry(&[13], at(14, b"key"), version(&[4; 90]));
+    assert_eq!((found(14, b"key"), found(13, b"key")), (None, None));
+    // A key without a record.
+    carry(&[1, 2], at(10, b"kez"), version(b"one"));
+    assert_eq!(found(10, b"kez"), None);
+    // A table number that a record cannot store.
+    keep(&records, &pool, at(15, b"key"), b"one");
+    carry(&[15], at(1 << 32, b"key"), version(b"one"));
+    assert_eq!((found(1 << 32, b"key"), found(15, b"key")), (None, None));
+    keep(&records, &pool, at(1 << 32, b"key"), b"one");
+    assert_eq!(found(1 << 32, b"key"), None);
 }
 
 #[test]

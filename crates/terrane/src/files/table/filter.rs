@@ -19,10 +19,22 @@ use crate::base::codec::{DecodeError, Decoded};
 const LINE_BYTES: usize = 64;
 const LINE_BITS: f64 = 512.0;
 
+/// The smallest number of hashes by which the list of a table's hashes grows.
+const HASHES_MIN: usize = 256;
+
 /// Returns the hash of a key, which is the same in all filters.
 #[inline]
 pub(crate) fn filter_hash(key: &[u8]) -> u64 {
     xxh3_64(key)
+}
+
+/// Appends a hash to those of a table.
+pub(super) fn push_hash(hashes: &mut Vec<u64>, hash: u64) {
+    if hashes.len() == hashes.capacity() {
+        // Grows in smaller steps than usual, because a large table has megabytes of hashes.
+        hashes.reserve_exact((hashes.len() / 4).max(HASHES_MIN));
+    }
+    hashes.push(hash);
 }
 
 /// Builds the filter of a set of hashes; `None` for zero bits per key. Each key sets `probes` bits, or

@@ -8,6 +8,8 @@
 //! cached. A flush has no inputs. Where the database is read, new data is read soon, and the flush inserts its
 //! blocks.
 //!
+//! A compaction also labels the hot records of its inputs with its tables ([`crate::files::hot_records`]).
+//!
 //! Less used blocks are evicted to make room, except for data blocks under [`CacheWarming::Read`]: where data
 //! exceeds the cache, the blocks that readers chose are worth more than new ones.
 
@@ -18,7 +20,9 @@ use super::reader::{Table, TableEnvironment};
 use super::slots::{FILTER_SLOT, INDEX_SLOT, data_slot};
 use super::stored::TableFileId;
 use crate::base::stats::Counter;
+use crate::base::types::{EntryKind, SeqNo};
 use crate::files::buffer::{Priority, Slots};
+use crate::files::hot_records::{Carried, RecordKey};
 
 /// The blocks of a job's tables that are inserted into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +67,8 @@ pub(crate) struct Warmer {
     data: Data,
     /// Other blocks may be evicted for the data blocks of the job.
     may_evict: bool,
+    /// The numbers of the tables that a compaction reads, in ascending order.
+    inputs: Arc<[u64]>,
 }
 
 #[derive(Debug, Clone)]
@@ -115,7 +121,7 @@ impl Warmer {
             CacheWarming::Read if meanwhile.are_many() => Data::All,
             CacheWarming::Read | CacheWarming::Meta => Data::None,
         };
-        Some(Self::new(environment, warming, (true, true), data))
+        Some(Self::new(environment, warming, (true, true), data, Vec::new()))
     }
 
     fn new(
@@ -123,9 +129,12 @@ impl Warmer {
         warming: CacheWarming,
         (index, filter): (bool, bool),
         data: Data,
+        mut inputs: Vec<u64>,
     ) -> Self {
         let may_evict = warming != CacheWarming::Read;
-        Self { environment: Arc::clone(environment), index, filter, data, may_evict }
+        inputs.sort_unstable();
+        let inputs = inputs.into();
+        Self { environment: Arc::clone(environment), index, filter, data, may_evict, inputs }
     }
 
     /// Returns a warmer for the tables of a compaction that reads `tables`.
@@ -138,7 +147,9 @@ impl Warmer {
             return None;
         }
         let (mut count, mut indexes, mut filters) = (0, 0, 0);
+        let mut inputs = Vec::new();
         for table in tables {
+            inputs.push(table.id().number);
             count += 1;
             indexes += u64::from(table.is_resident(INDEX_SLOT));
             filters += u64::from(table.is_resident(FILTER_SLOT) || table.has_no_filter());
@@ -148,7 +159,7 @@ impl Warmer {
             CacheWarming::None | CacheWarming::Meta => Data::None,
         };
         let meta = (indexes * 2 >= count, filters * 2 >= count);
-        Some(Self::new(environment, warming, meta, data))
+        Some(Self::new(environment, warming, meta, data, inputs))
     }
 
     /// Returns the counter to which the job reports its reads of data blocks.
@@ -165,12 +176,31 @@ impl Warmer {
 pub(super) struct WarmTable {
     warmer: Warmer,
     slots: Slots,
+    /// The last keys of a compaction, if it carries hot records over.
+    carried: Option<Carried>,
 }
 
 impl WarmTable {
     pub(super) fn new(warmer: Warmer) -> Self {
         let slots = Slots::new(&warmer.environment.buffer, data_slot(0));
-        Self { warmer, slots }
+        let records = &warmer.environment.hot_records;
+        let carries = !warmer.inputs.is_empty() && records.are_carried();
+        let carried = carries.then(|| Carried::new(&warmer.inputs));
+        Self { warmer, slots, carried }
+    }
+
+    /// Labels the hot record of a key, whose newest version in the table is `version`.
+    #[inline]
+    pub(super) fn carry_record(
+        &mut self,
+        id: TableFileId,
+        (key, hash): (&[u8], u64),
+        version: (SeqNo, EntryKind, &[u8]),
+    ) {
+        if let Some(carried) = &mut self.carried {
+            let at = RecordKey { table: id.number, key, hash };
+            carried.add(&self.warmer.environment.hot_records, at, version);
+        }
     }
 
     /// Puts a data block into memory if the job requests it. The block consists of `parts`, in the form that
@@ -219,6 +249,9 @@ impl WarmTable {
 
     /// Keeps the blocks until the table is opened, which has this number of data blocks.
     pub(super) fn finish(mut self, id: TableFileId, blocks: usize) {
+        if let Some(carried) = &mut self.carried {
+            carried.apply(&self.warmer.environment.hot_records, id.number);
+        }
         self.slots.grow(data_slot(blocks));
         self.slots.truncate(data_slot(blocks));
         self.warmer.environment.warm.put(id, self.slots);

@@ -31,9 +31,6 @@ use crate::files::value_pointer::{ValuePointer, record_bytes};
 /// The alignment of filters, so that each of their lines is one cache line.
 const FILTER_ALIGN: u64 = 64;
 
-/// The smallest number of hashes by which their list grows.
-const HASHES_MIN: usize = 256;
-
 /// The format of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TableConfig {
@@ -156,7 +153,11 @@ impl TableWriter {
                 return Err(Error::internal("entries of a table are out of order"));
             }
             Ordering::Less => {
-                self.push_hash(filter::filter_hash(key));
+                let hash = filter::filter_hash(key);
+                filter::push_hash(&mut self.hashes, hash);
+                if let Some(warm) = &mut self.warm {
+                    warm.carry_record(self.id, (key, hash), (seq, kind, value));
+                }
                 self.properties.keys += 1;
             }
             Ordering::Equal => {}
@@ -182,14 +183,6 @@ impl TableWriter {
         self.begin_block(key);
         self.block.add(key, seq, kind, value);
         Ok(())
-    }
-
-    fn push_hash(&mut self, hash: u64) {
-        if self.hashes.len() == self.hashes.capacity() {
-            // Grows in smaller steps than usual, because a large table has megabytes of hashes.
-            self.hashes.reserve_exact((self.hashes.len() / 4).max(HASHES_MIN));
-        }
-        self.hashes.push(hash);
     }
 
     fn count(&mut self, key: &[u8], seq: SeqNo, kind: EntryKind, value: &[u8]) -> Result<()> {
