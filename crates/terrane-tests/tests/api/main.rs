@@ -24,6 +24,7 @@
 //! | `checkpoint_opened` | a checkpoint of a database that is open for reading |
 //! | `designs` | design changes on a live database |
 //! | `memtable_auto` | the choice of a memtable by the operations |
+//! | `memtable_settings` | settings of memtables change memory, counts or processor time |
 //! | `rotation_cpu` | memtables are created before they are needed |
 //! | `events` | calls of the listener, and the list of past events |
 //! | `flushes` | flushes that merge with level 0 |
@@ -83,6 +84,7 @@ mod lock_lost;
 mod log_files;
 mod maintenance;
 mod memtable_auto;
+mod memtable_settings;
 mod merge_threads;
 mod merges;
 mod open;

@@ -14,7 +14,7 @@ use crate::support::DIR;
 const BUFFER: u64 = 64 << 20;
 const VALUE_BYTES: usize = 4000;
 
-fn cpu_micros() -> u64 {
+pub(crate) fn cpu_micros() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1000
 }

@@ -3,10 +3,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
+use std::time::Duration;
 
+use terrane::storage::{FaultStorage, MemoryStorage};
 use terrane::{
-    Background, Db, Durability, ErrorKind, Event, Keyspace, Options, WriteBatch, WriteOptions,
-    WritePath,
+    Background, Db, Durability, ErrorKind, Event, KeepChanges, Keyspace, Options, WriteBatch,
+    WriteOptions, WritePath,
 };
 
 const THREADS: u32 = 6;
@@ -86,6 +88,32 @@ fn a_queue_of_writers_writes_what_each_of_them_asked_for() {
     let other = db.keyspace("other", Default::default()).unwrap();
     check(&db, &other);
     assert_eq!(db.get("last").unwrap().unwrap(), "of all");
+}
+
+/// Writers that wait for the sync of another one are written by one of them, in a batch. Concurrent writers are not.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "writers are threads of the caller")]
+fn a_queue_of_writers_writes_those_that_wait_in_one_batch() {
+    for (path, are_grouped) in [(WritePath::Queue, true), (WritePath::Concurrent, false)] {
+        let storage = FaultStorage::new(Arc::new(MemoryStorage::new(1)));
+        let options = Options::new().storage(Arc::new(storage.clone())).write_path(path);
+        let db = options.keep_changes(KeepChanges::bytes(1 << 20)).open("db").unwrap();
+        storage.delay_log_syncs(Duration::from_millis(5));
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let db = &db;
+                scope.spawn(move || {
+                    let sync = WriteOptions::new().durability(Durability::Sync);
+                    (0..20).for_each(|number| db.put_with(key(thread, number), "", sync).unwrap());
+                });
+            }
+        });
+        let batches: Vec<usize> =
+            db.changes(0).unwrap().map(|batch| batch.unwrap().iter().count()).collect();
+        assert_eq!(batches.iter().sum::<usize>(), 20 * THREADS as usize);
+        let most = batches.into_iter().max().unwrap();
+        assert_eq!(most > 1, are_grouped, "{path:?}: {most} writes in a batch");
+    }
 }
 
 /// An invalid write of a group does not make the other writes fail.
