@@ -41,6 +41,8 @@ impl Carried {
 
     /// Notes that the compaction writes a version as the newest one of its key in a table, which is the same in all
     /// calls. A record of the key will serve lookups in that table as well.
+    // Most jobs carry nothing, and their loops stay small.
+    #[inline(never)]
     pub(crate) fn add(
         &mut self,
         records: &HotRecords,

@@ -29,6 +29,7 @@ pub(crate) fn filter_hash(key: &[u8]) -> u64 {
 }
 
 /// Appends a hash to those of a table.
+#[inline]
 pub(super) fn push_hash(hashes: &mut Vec<u64>, hash: u64) {
     if hashes.len() == hashes.capacity() {
         // Grows in smaller steps than usual, because a large table has megabytes of hashes.
