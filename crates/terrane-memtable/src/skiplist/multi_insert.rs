@@ -1,9 +1,10 @@
 //! Multi-insert (FloDB paper, §4.3, Algorithm 1): inserts nodes in order, and searches for each
 //! from the position of the previous one.
 //!
-//! The search goes up from the lowest height until a link passes the key, and down from there. The
-//! nearer the keys, the fewer steps. Other threads insert meanwhile. Because no node is ever
-//! removed, a node that precedes a key keeps preceding it, so an outdated splice only costs steps.
+//! The search goes down from the top. At each height it starts from the larger of two predecessors: that of the
+//! previous node, and the one that it has just reached one height above. Other threads insert meanwhile. Because
+//! no node is ever removed, a node that precedes a key keeps preceding it, so an outdated splice only costs
+//! steps.
 //!
 //! As printed, the algorithm retries a failed exchange at a new place but leaves the node's own
 //! link at the old one, which drops nodes that others inserted in between; and it leaves the loop
@@ -59,30 +60,12 @@ impl List {
     /// Moves the splice of an earlier entry to `(key, seq)`. The head of the list has all links.
     fn follow(&self, mut splice: Splice, key: &[u8], seq: SeqNo, head: u64) -> Splice {
         debug_assert!(self.head_of_level(MAX_HEIGHT - 1) == self.head_of_level(0));
-        let height = self.height();
-        let mut top = 0;
-        while top < height {
-            // SAFETY: the splice holds linked nodes or the head of this list (list invariants 1 and
-            // 3).
-            let previous = unsafe { NodeRef::new(splice.previous[top]) };
-            let (next, bound) = previous.link(top).load();
-            if bound > head {
-                break;
-            }
-            match self.deref(next) {
-                Some(node) if node.compare(key, seq) == Less => {
-                    splice.previous[top] = node.as_ptr();
-                }
-                _ => break,
-            }
-            top += 1;
-        }
         let mut above: Option<NodeRef<'_>> = None;
-        for level in (0..=top.min(height - 1)).rev() {
+        for level in (0..self.height()).rev() {
             // SAFETY: the splice holds linked nodes or the head of this list (list invariants 1 and
             // 3).
             let own = unsafe { NodeRef::new(splice.previous[level]) };
-            // Start from the further of the two: the node reached on the level above, if the search
+            // Start from the larger of the two predecessors: the node reached on the level above, if the search
             // moved there, may be beyond the old place on this level.
             let start = above.filter(|above| self.is_after(*above, own)).unwrap_or(own);
             let (before, next) = self.advance(start, level, key, seq, head);
