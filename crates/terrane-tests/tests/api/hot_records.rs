@@ -101,7 +101,17 @@ fn check_snapshot(snapshot: &Snapshot, model: &Model) {
 
 #[test]
 fn answers_are_those_of_a_map() {
-    let db = database();
+    answers_are_those_of_a_map_with(CacheWarming::None);
+}
+
+/// Compactions write versions of other tables, deletes and range tombstones to the tables of records.
+#[test]
+fn answers_are_those_of_a_map_while_compactions_carry_them_over() {
+    answers_are_those_of_a_map_with(CacheWarming::Read);
+}
+
+fn answers_are_those_of_a_map_with(warming: CacheWarming) {
+    let db = database_of("leveling T=10", Background::Inline, warming);
     let mut model: Model = (0..KEYS).map(|number| (number, 0)).collect();
     check(&db, &model, 0..60_000);
     let before = db.stats();
@@ -195,7 +205,7 @@ fn every_lookup_counts_once() {
 #[test]
 fn several_runs_and_futures_find_them() {
     let strategy = "tiering T=10 L0=40; delay=60; stop=80";
-    let db = database_of(strategy, Background::Threads, CacheWarming::None);
+    let db = database_of(strategy, Background::Threads, CacheWarming::Read);
     let mut model: Model = (0..KEYS).map(|number| (number, 0)).collect();
     for version in 1..=2 {
         let changes = (0..KEYS / 10).map(|number| number * 3 + version).filter(|it| it % 7 > 0);

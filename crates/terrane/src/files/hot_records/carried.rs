@@ -39,8 +39,8 @@ impl Carried {
         Self { from: Arc::clone(from), versions: Vec::new(), bytes: Vec::new() }
     }
 
-    /// Notes that the compaction writes a version as the newest one of its key in a table, which is the same in all
-    /// calls. A record of the key will serve lookups in that table as well.
+    /// Notes that the compaction writes a version as the newest one of its key in a table. All calls name the same
+    /// table. A record of the key will serve lookups in that table as well.
     // Most jobs carry nothing, and their loops stay small.
     #[inline(never)]
     pub(crate) fn add(

@@ -145,8 +145,17 @@ impl Part {
         limits: Limits,
     ) {
         if let Some(old) = self.position(at) {
-            if self.ring.record(old).is_some_and(|record| record.is_of(at.table)) {
-                return;
+            if let Some(record) = self.ring.record(old) {
+                if record.is_of(at.table) {
+                    return;
+                }
+                // A compaction that carries the version over may not have ended yet.
+                let next = record.next;
+                if (record.seq, record.kind, record.value) == (seq, kind, value)
+                    && self.ring.set_tables(old, at.table, next).is_some()
+                {
+                    return;
+                }
             }
             self.forget(old);
         }
@@ -188,8 +197,11 @@ impl Part {
         let carried = if is_same {
             // Until the compaction ends, lookups find the version in the source.
             self.ring.set_tables(position, source, at.table)
+        } else if version.0 <= record.seq {
+            // The job has changed the version, for example moved its value. Until it ends, the record is useful.
+            return Some(());
         } else {
-            // Lookups find a newer version before they come to that of the record.
+            // Most lookups find the newer version, in another source, before they come to that of the record.
             let (seq, kind, value) = version;
             let record = Record { at, next: at.table, seq, kind, is_used: record.is_used, value };
             self.ring.replace(position, record)

@@ -121,18 +121,26 @@ fn compactions_carry_records_over() {
     // Its input was another one; the first has failed, or its table was read again.
     carry(&[10], at(12, b"key"), version(b"one"));
     assert_eq!((found(12, b"key"), found(10, b"key")), (some(b"one"), some(b"one")));
-    // A newer version of another input, a moved value, and one that needs more room.
-    carry(&[1, 12], at(13, b"key"), version(b"two"));
-    assert_eq!((found(13, b"key"), found(12, b"key")), (some(b"two"), None));
-    carry(&[13], at(14, b"key"), version(&[4; 90]));
-    assert_eq!((found(14, b"key"), found(13, b"key")), (None, None));
+    // The job has moved the value.
+    carry(&[12], at(13, b"key"), version(b"two"));
+    assert_eq!((found(13, b"key"), found(12, b"key")), (None, some(b"one")));
+    // A lookup has read the same version in another table.
+    keep(&records, &pool, at(13, b"key"), b"one");
+    assert_eq!((found(13, b"key"), found(12, b"key")), (some(b"one"), some(b"one")));
+    // A newer version of another input, and one that needs more room.
+    carry(&[1, 12], at(14, b"key"), (8, EntryKind::Tombstone, b"two"));
+    let newer = records.get(at(14, b"key")).map(|it| (it.seq, it.kind, it.value.to_vec()));
+    assert_eq!(newer, Some((8, EntryKind::Tombstone, b"two".to_vec())));
+    assert_eq!((found(13, b"key"), found(12, b"key")), (None, None));
+    carry(&[14], at(15, b"key"), (9, EntryKind::Value, &[4; 90]));
+    assert!(records.get(at(14, b"key")).is_none() && records.get(at(15, b"key")).is_none());
     // A key without a record.
     carry(&[1, 2], at(10, b"kez"), version(b"one"));
     assert_eq!(found(10, b"kez"), None);
     // A table number that a record cannot store.
-    keep(&records, &pool, at(15, b"key"), b"one");
-    carry(&[15], at(1 << 32, b"key"), version(b"one"));
-    assert_eq!((found(1 << 32, b"key"), found(15, b"key")), (None, None));
+    keep(&records, &pool, at(16, b"key"), b"one");
+    carry(&[16], at(1 << 32, b"key"), version(b"one"));
+    assert_eq!((found(1 << 32, b"key"), found(16, b"key")), (None, None));
     keep(&records, &pool, at(1 << 32, b"key"), b"one");
     assert_eq!(found(1 << 32, b"key"), None);
 }

@@ -28,7 +28,7 @@ use crate::files::hot_records::{Carried, RecordKey};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheWarming {
-    /// No blocks.
+    /// No blocks, and compactions carry no hot records over to the tables that they write.
     None,
     /// Indexes and filters.
     Meta,
