@@ -195,7 +195,7 @@ class Metrics:
     stall_value_space_micros: int
     """Time writers were stopped because value files took too much space."""
     stall_memory_budget_micros: int
-    """Time writers were stopped because memtables took all of their share of the memory budget."""
+    """Time writers were stopped because memtables took all that they may of the memory budget."""
     stall_delay_micros: int
     """Time by which writers were delayed."""
     memory_budget_bytes: int

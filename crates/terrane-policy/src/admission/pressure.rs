@@ -32,7 +32,7 @@ pub enum StallCause {
     CompactionsDue,
     /// Collections fall behind: value files take more space than the design allows.
     ValueSpace,
-    /// Flushing falls behind: memtables take all of their share of the memory budget. The engine observes
+    /// Flushing falls behind: memtables take all that they may of the memory budget. The engine observes
     /// this cause; no design leads to it.
     MemoryBudget,
 }

@@ -244,7 +244,7 @@ metrics! {
             "stall_compactions_due_micros";
         /// Time writers were stopped because value files took too much space.
         value_space_micros: u64 = Counter(StallValuesMicros) Micros "stall_value_space_micros";
-        /// Time writers were stopped because memtables took all of their share of the memory budget.
+        /// Time writers were stopped because memtables took all that they may of the memory budget.
         memory_budget_micros: u64 = Counter(StallMemoryMicros) Micros
             "stall_memory_budget_micros";
         /// Time by which writers were delayed.
