@@ -230,16 +230,20 @@ impl Catalog {
         // The machine may have less than the budget.
         let spare = pressure.cache_bytes_max().saturating_sub(blocks.allocated);
         let unused = unused.min(plan.memtable_bytes.saturating_add(spare));
-        let live = memtables.measure(in_trees, beyond, unused);
-        let used = live + pool_free + jobs + others;
-        let rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
+        let measured = memtables.measure(in_trees, beyond, unused);
+        let used = measured.total_bytes + pool_free + jobs + others;
+        let mut rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
+        if measured.borrows {
+            // Before the next measurement, memtables may take all that they may borrow.
+            rest = rest.min(plan.cache_bytes_when_lent(blocks.allocated));
+        }
         let wanted = (rest as u64).min(settings.cache_bytes_max());
         let space = pressure.cache_bytes(wanted);
         ledger.pool_bytes_min.store(plan.cache_bytes_min, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
         // The pool shrinks at once, because its memory is needed elsewhere. It grows only if the
         // gain is worth the cost of resizing.
-        let step = settings.memory_budget_bytes() / 64;
+        let step = plan.cache_step_bytes() as u64;
         if space < capacity || space - capacity > step || allocated > capacity {
             ledger.tables_counted.store(open, Ordering::Relaxed);
             tables.set_cache_bytes(space);

@@ -9,8 +9,9 @@
 //! | the rest: the block cache, open tables, write sets of transactions | three sixteenths |
 //!
 //! The block cache also gets the memory that the other parts leave unused, and returns it first. Full memtables
-//! that wait for their flush may take what the cache has not allocated yet. A tenth of the budget and up to 4 MiB
-//! are not usable: stacks, the allocator and small objects need them.
+//! that wait for their flush may take what the cache has not allocated yet; from when they need it until they have
+//! been flushed, the cache grows by small steps only. A tenth of the budget and up to 4 MiB are not usable: stacks,
+//! the allocator and small objects need them.
 
 use terrane_memtable::PoolLimits;
 
@@ -94,10 +95,26 @@ impl MemoryPlan {
         self.usable_bytes.saturating_sub(self.memtable_bytes + jobs + self.cache_bytes_min)
     }
 
-    /// Returns what all memtables together may take without a block being evicted for it: what the cache has not
-    /// allocated, and neither jobs, which may still begin, nor scans nor others take.
+    /// Returns how much the cache grows at once.
+    pub(crate) fn cache_step_bytes(&self) -> usize {
+        self.cache_bytes_min / 4
+    }
+
+    /// Returns the memory from which on memtables may borrow what the cache has not allocated.
+    pub(crate) fn borrow_from_bytes(&self) -> usize {
+        self.memtable_bytes / 8 * 7
+    }
+
+    /// Returns the capacity of a cache that has allocated this much while memtables borrow the rest: it can grow a
+    /// little before memory is measured again.
+    pub(crate) fn cache_bytes_when_lent(&self, allocated: usize) -> usize {
+        allocated.max(self.cache_bytes_min) + 2 * self.cache_step_bytes()
+    }
+
+    /// Returns what all memtables together may take without a block being evicted for it: what neither a cache that
+    /// has allocated this much needs, nor jobs, which may still begin, nor scans nor others.
     pub(crate) fn unused_bytes(&self, allocated: usize, jobs: usize, others: usize) -> usize {
-        let cache = allocated.max(self.cache_bytes_min);
+        let cache = self.cache_bytes_when_lent(allocated);
         let used = cache + jobs.max(self.job_bytes()) + self.scan_bytes + others;
         self.usable_bytes.saturating_sub(used)
     }
@@ -138,11 +155,19 @@ mod tests {
     #[test]
     fn memory_that_a_part_may_still_take_is_not_unused() {
         let plan = MemoryPlan::new(128 << 20, 8, 2);
+        let (least, step) = (plan.cache_bytes_min, plan.cache_step_bytes());
         let unused = plan.unused_bytes(0, 0, 0);
         assert!(unused > plan.memtable_bytes, "{unused}");
-        assert_eq!(plan.unused_bytes(plan.cache_bytes_min, plan.job_bytes(), 0), unused);
-        assert_eq!(plan.unused_bytes(plan.cache_bytes_min + 1, 0, 0), unused - 1);
+        assert_eq!(plan.unused_bytes(least, plan.job_bytes(), 0), unused);
+        assert_eq!(plan.unused_bytes(least + 1, 0, 0), unused - 1);
         assert_eq!(plan.unused_bytes(0, plan.job_bytes() + 2, 3), unused - 5);
         assert_eq!(plan.unused_bytes(plan.usable_bytes, 0, 0), 0);
+        // What memtables borrow and what the cache may take meanwhile fit into the budget.
+        for allocated in [0, least, 2 * least] {
+            let cache = plan.cache_bytes_when_lent(allocated);
+            assert_eq!(cache, allocated.max(least) + 2 * step);
+            let parts = plan.unused_bytes(allocated, 0, 0) + cache + plan.scan_bytes;
+            assert_eq!(parts + plan.job_bytes(), plan.usable_bytes);
+        }
     }
 }

@@ -49,6 +49,15 @@ pub(crate) struct TreeMemtables {
     pub(crate) empty_bytes: usize,
 }
 
+/// All memtables, as measured together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MeasuredMemtables {
+    /// The bytes of all memtables, including those that readers keep.
+    pub(crate) total_bytes: usize,
+    /// Whether they may take more than their share.
+    pub(crate) borrows: bool,
+}
+
 /// The memory that a large write will take, until the write is in the memtables.
 #[derive(Debug)]
 pub(crate) struct LargeWrite<'a> {
@@ -161,9 +170,14 @@ impl MemtableMemory {
     }
 
     /// Measures all memtables, and updates what they may take: their share, which `beyond` bytes of other
-    /// memory reduce, or all that is `unused`, if that is more and readers keep no memtables, which would not
-    /// return it. Returns the bytes of all memtables, including those that readers keep.
-    pub(crate) fn measure(&self, in_trees: TreeMemtables, beyond: usize, unused: usize) -> usize {
+    /// memory reduce. Once they take most of it, they may borrow all that is `unused`, if that is more and readers
+    /// keep no memtables, which would not return it.
+    pub(crate) fn measure(
+        &self,
+        in_trees: TreeMemtables,
+        beyond: usize,
+        unused: usize,
+    ) -> MeasuredMemtables {
         let kept = self.kept_bytes_beside(in_trees);
         let share = self.plan.memtable_bytes.saturating_sub(beyond);
         let least = self.plan.memtable_bytes_min();
@@ -174,12 +188,15 @@ impl MemtableMemory {
         let bytes_max = (share.saturating_sub(kept_long) / 2).max(least / 2);
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         let used = in_trees.bytes.saturating_sub(in_trees.empty_bytes);
-        let whole = if kept_long == 0 { share.max(unused) } else { share };
-        let allowed = whole.saturating_sub(kept + in_trees.empty_bytes).max(least);
         self.used_bytes.store(used, Ordering::Relaxed);
+        let total = in_trees.bytes + kept;
+        let wanted = total.saturating_add(self.large_write_bytes.load(Ordering::Relaxed));
+        let borrows = kept_long == 0 && unused > share && wanted > self.plan.borrow_from_bytes();
+        let whole = if borrows { unused } else { share };
+        let allowed = whole.saturating_sub(kept + in_trees.empty_bytes).max(least);
         self.allowed_bytes.store(allowed, Ordering::Relaxed);
         self.set_short(in_trees.is_flush_due() && self.is_exceeded());
-        in_trees.bytes + kept
+        MeasuredMemtables { total_bytes: total, borrows }
     }
 
     /// Returns true if memtables and large writes exceed what they may take, as last measured.
@@ -254,7 +271,7 @@ mod tests {
         let usual = memory.bytes_max(u64::MAX);
         let kept = replaced(&memory, 1 << 20);
         let flushed = TreeMemtables::default();
-        assert!(memory.measure(flushed, 0, 0) >= 1 << 20);
+        assert!(memory.measure(flushed, 0, 0).total_bytes >= 1 << 20);
         // It may have been flushed a moment ago.
         assert_eq!(memory.bytes_max(u64::MAX), usual);
         drop(replaced(&memory, 0));
@@ -263,7 +280,7 @@ mod tests {
         assert!((512 << 10..600 << 10).contains(&smaller), "{smaller}");
         assert_eq!(memory.bytes_max(4096), 4096, "the design's buffer");
         drop(kept);
-        assert_eq!(memory.measure(flushed, 0, 0), 0);
+        assert_eq!(memory.measure(flushed, 0, 0).total_bytes, 0);
         assert_eq!(memory.bytes_max(u64::MAX), usual);
     }
 
@@ -289,6 +306,28 @@ mod tests {
         assert!(memory.is_short(), "another part uses a byte of it");
         memory.measure(TreeMemtables { empty_bytes: share, ..used(share + 1, 1) }, 0, 0);
         assert!(!memory.is_short(), "empty memtables cannot be flushed");
+    }
+
+    #[test]
+    fn memtables_borrow_only_once_they_take_most_of_their_share() {
+        let memory = memory();
+        let plan = MemoryPlan::new(8 << 20, 1, 1);
+        let (share, unused) = (plan.memtable_bytes, plan.unused_bytes(0, 0, 0));
+        assert!(unused > share, "{unused} of {share}");
+        let borrows = |bytes, unused| {
+            let used = TreeMemtables { bytes, immutable_bytes: 1, empty_bytes: 0 };
+            memory.measure(used, 0, unused).borrows
+        };
+        assert!(!borrows(share / 8 * 7, unused));
+        assert!(borrows(share / 8 * 7 + 1, unused));
+        assert!(!borrows(share, share), "there is nothing to borrow");
+        let large = memory.begin_large_write(share / 2);
+        assert!(borrows(share / 2, unused), "a large write needs the memory as well");
+        drop(large);
+        let _kept = replaced(&memory, 1000);
+        assert!(borrows(share, unused), "it may have been flushed a moment ago");
+        drop(replaced(&memory, 0));
+        assert!(!borrows(share, unused), "readers would not return it");
     }
 
     #[test]

@@ -24,6 +24,11 @@ use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 /// capacity.
 const CHUNKED_BYTES_MIN: usize = if cfg!(miri) { 8 << 10 } else { 8 << 20 };
 
+/// A pool that was large enough for chunks once keeps to them down to this capacity. Chunks return to the system,
+/// while the allocator keeps much of the memory of freed frames: with a capacity that went up and down around the
+/// minimum above, 6 MiB of frames left a heap of 12 MiB, besides the chunks that followed them.
+const SHRUNK_BYTES_MIN: usize = CHUNKED_BYTES_MIN / 4;
+
 /// From this capacity on, chunks are huge pages.
 pub(super) const HUGE_BYTES_MIN: usize = if cfg!(miri) { 64 << 10 } else { 64 << 20 };
 
@@ -58,6 +63,7 @@ impl State {
         match self.capacity {
             HUGE_BYTES_MIN.. => Some(HUGE_PAGE_BYTES),
             CHUNKED_BYTES_MIN.. => Some(SMALL_CHUNK_BYTES),
+            SHRUNK_BYTES_MIN.. if self.capacity_max >= CHUNKED_BYTES_MIN => Some(SMALL_CHUNK_BYTES),
             _ => None,
         }
     }

@@ -65,6 +65,8 @@ pub(super) struct Young {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) capacity: usize,
+    /// The largest capacity so far.
+    pub(super) capacity_max: usize,
     pub(super) allocated: usize,
     /// Chunks by number.
     pub(super) chunks: Vec<Option<Chunk>>,
@@ -120,8 +122,10 @@ impl BufferPool {
     /// Creates an empty pool.
     pub(crate) fn new(capacity: u64) -> Self {
         epoch::prepare();
+        let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
         let state = State {
-            capacity: usize::try_from(capacity).unwrap_or(usize::MAX),
+            capacity,
+            capacity_max: capacity,
             allocated: 0,
             chunks: Vec::new(),
             vacant: Vec::new(),
@@ -171,7 +175,11 @@ impl BufferPool {
     /// Changes the capacity. If the pool exceeds it, evicts blocks and returns memory to the
     /// operating system.
     pub(crate) fn set_capacity(&self, capacity: u64) {
-        self.0.lock().capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+        let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+        let mut state = self.0.lock();
+        state.capacity = capacity;
+        state.capacity_max = state.capacity_max.max(capacity);
+        drop(state);
         let mut backoff = Backoff::default();
         loop {
             // One step at a time, so that misses wait only briefly.

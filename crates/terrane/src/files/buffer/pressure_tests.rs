@@ -120,6 +120,20 @@ fn readers_that_keep_blocks_do_not_make_a_smaller_pool_evict_the_others() {
     assert!(is_share(resident(&slots, 0..hot), hot, 750), "{}", resident(&slots, 0..hot));
 }
 
+/// The allocator keeps much of the memory of freed frames, so a capacity that goes up and down would add up both.
+#[test]
+fn a_pool_that_was_large_enough_for_chunks_keeps_to_them() {
+    let _pins = without_long_pins();
+    let pool = BufferPool::new(MIB as u64);
+    let slots = Slots::new(&pool, count(10_000));
+    pool.set_capacity(8 * MIB as u64);
+    pool.set_capacity(7 * MIB as u64);
+    (count(3000)..count(6000)).for_each(|block| fill(&pool, &slots, block, BLOCK));
+    let single: usize = pool.shared().lock().single_bytes.iter().sum();
+    assert!(single < 3 * MIB / 10, "{single} bytes are in frames with their own memory");
+    assert!(holds(pool.bytes().cached > 6 * MIB), "{:?}", pool.bytes());
+}
+
 #[test]
 fn a_pool_whose_barriers_fail_stays_within_its_capacity_and_can_be_dropped() {
     let _pins = without_long_pins();
