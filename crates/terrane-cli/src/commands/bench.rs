@@ -13,7 +13,7 @@
 //! | compaction latency | from a compaction's first read to its manifest edit: mean, percentiles, maximum; the rest of its processor share is waiting for storage |
 //! | cache misses | of data, index and filter blocks, by level |
 //! | tombstones, oldest | tombstones in tables, and the age of the oldest |
-//! | stalls | time for which writers were stopped or slowed down, and the main cause |
+//! | stalls | time for which writers were stopped or slowed down, and the main cause; `log` if they waited for a file of the log |
 //!
 //! | module | one line |
 //! |---|---|

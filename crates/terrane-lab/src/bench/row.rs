@@ -76,7 +76,7 @@ pub struct WorkloadRow {
     pub compactions: u64,
     /// Tables moved without rewriting.
     pub trivial_moves: u64,
-    /// Microseconds for which writers stalled.
+    /// Microseconds for which writers stalled, or waited for a file of the log.
     pub stall_micros: u64,
     /// The main cause of stalls; `None` without stalls.
     pub stall_cause: Option<&'static str>,
@@ -157,7 +157,7 @@ impl WorkloadRow {
             flushes: now.flushes - before.flushes,
             compactions: now.compactions - before.compactions,
             trivial_moves: now.trivial_moves - before.trivial_moves,
-            stall_micros: now.stalls.total_micros() - before.stalls.total_micros(),
+            stall_micros: lost_micros(&now) - lost_micros(&before),
             stall_cause,
             peak_memory_bytes: measured.peak_memory_bytes,
             processor_seconds: measured.processor_seconds,
@@ -171,10 +171,17 @@ impl WorkloadRow {
     }
 }
 
+/// Returns the time that writers lost.
+fn lost_micros(stats: &Stats) -> u64 {
+    stats.stalls.total_micros() + stats.log_wait_micros
+}
+
 /// Returns the cause of the longest stalls.
 fn stall_cause(before: &Stats, now: &Stats) -> Option<&'static str> {
+    let log = now.log_wait_micros - before.log_wait_micros;
     let (before, now) = (&before.stalls, &now.stalls);
     let causes = [
+        ("log", log),
         ("level-0-runs", now.level0_runs_micros - before.level0_runs_micros),
         ("level-runs", now.level_runs_micros - before.level_runs_micros),
         ("total-runs", now.total_runs_micros - before.total_runs_micros),

@@ -190,7 +190,7 @@ impl Pipeline {
         }
     }
 
-    fn sync_header(&self, header: &HeaderSync) {
+    fn sync_header(&self, header: &Arc<HeaderSync>) {
         if let Err(error) = self.log_sync.sync_header(header) {
             self.context.health.fail(error);
         }

@@ -47,6 +47,8 @@ struct State {
     wanted: Lsn,
     /// The number of the sync for which a thread waits with a time limit; 0 if there is none.
     timed: usize,
+    /// The headers whose threads wait for the sync in progress, which syncs them between two segments.
+    headers: Vec<Arc<HeaderSync>>,
     /// The segments with unsynced records, oldest first; the last one is the current segment.
     segments: VecDeque<Unsynced>,
     failed: Option<Error>,
@@ -140,11 +142,12 @@ impl LogSync {
     }
 
     /// Returns once the header of a segment is durable. Syncs are serialized, because the kernel may
-    /// report a failed write to only one of two concurrent syncs.
+    /// report a failed write to only one of two concurrent syncs. A sync in progress that has several segments to
+    /// write to the device, which takes long, syncs the header after the one that it is at.
     ///
     /// # Errors
     /// This sync or an earlier one failed, so no record can be promised to be durable anymore.
-    pub(crate) fn sync_header(&self, header: &HeaderSync) -> Result<()> {
+    pub(crate) fn sync_header(&self, header: &Arc<HeaderSync>) -> Result<()> {
         let mut state = self.lock();
         loop {
             if let Some(error) = state.poisoned() {
@@ -155,6 +158,9 @@ impl LogSync {
             }
             if !state.is_syncing {
                 break;
+            }
+            if !state.headers.iter().any(|waiting| Arc::ptr_eq(waiting, header)) {
+                state.headers.push(Arc::clone(header));
             }
             let current = state.begun;
             state = self.wait(state, current, None);
@@ -197,6 +203,8 @@ impl LogSync {
     /// that waits for the next sync.
     fn end(&self, mut state: MutexGuard<'_, State>) {
         state.is_syncing = false;
+        // Their threads wake, and one of them syncs its header.
+        state.headers.clear();
         let (current, next) = (state.begun % 2, (state.begun + 1) % 2);
         let (waiting, has_failed) = (state.waiting, state.failed.is_some());
         // Released first, because the woken threads need it.
@@ -314,9 +322,12 @@ impl LogSync {
     }
 
     /// Syncs the oldest segment first. If the machine crashes between two syncs, a prefix of the
-    /// log is durable. Moves `now` on to the end of the last sync.
+    /// log is durable. Moves `now` on to the end of the last sync of a segment.
     fn sync_segments(&self, segments: &[Unsynced], now: &mut Instant) -> Result<()> {
-        for segment in segments {
+        for (number, segment) in segments.iter().enumerate() {
+            if number > 0 && self.sync_waiting_headers()? {
+                *now = Instant::now();
+            }
             let synced = segment.syncer.sync();
             let ended = Instant::now();
             let took = ended - std::mem::replace(now, ended);
@@ -325,5 +336,29 @@ impl LogSync {
             self.counters.durations.note(Timed::LogSync, took);
         }
         Ok(())
+    }
+
+    /// Syncs the headers whose threads wait for the sync in progress, and wakes the threads. Returns true if there
+    /// were any.
+    fn sync_waiting_headers(&self) -> Result<bool> {
+        let headers = std::mem::take(&mut self.lock().headers);
+        for header in &headers {
+            header.sync()?;
+        }
+        if !headers.is_empty() {
+            let current = self.lock().begun;
+            self.ended[current % 2].notify_all();
+        }
+        Ok(!headers.is_empty())
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_syncing(&self) -> bool {
+        self.lock().is_syncing
+    }
+
+    #[cfg(test)]
+    pub(super) fn waiting_headers(&self) -> usize {
+        self.lock().headers.len()
     }
 }

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use super::super::requests::HeaderSync;
 use super::*;
 use crate::base::stats::Counter;
 use crate::files::storage::Syncer;
@@ -86,4 +87,50 @@ fn what_is_durable_stays_so_after_a_failed_sync() {
     assert!(sync.sync(Lsn(9), |_| ()).is_err());
     sync.sync(Lsn(8), |_| ()).unwrap();
     assert!(sync.sync(Lsn(9), |_| ()).is_err());
+}
+
+/// A writer that filled a segment waited for the sync of all segments before it, with the lock of all writers.
+#[test]
+fn a_header_waits_for_one_segment_of_a_sync_only() {
+    /// Waits for a permit, unless only the start of the file is synced.
+    #[derive(Debug)]
+    struct Permitted(Mutex<Receiver<()>>);
+    impl Syncer for Permitted {
+        fn sync(&self) -> io::Result<()> {
+            self.0.lock().unwrap().recv().map_err(io::Error::other)
+        }
+        fn sync_start(&self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let sync = LogSync::new(Arc::default());
+    let (mut permits, mut last) = (Vec::new(), None);
+    for number in 0..3 {
+        let (permit, permitted) = channel();
+        permits.push(permit);
+        let syncer: Arc<dyn Syncer> = Arc::new(Permitted(Mutex::new(permitted)));
+        last = Some(Arc::clone(&syncer));
+        sync.begin_segment(PathBuf::from("1.log"), syncer, Lsn(100 * number));
+    }
+    let header = Arc::new(HeaderSync::new(PathBuf::from("1.log"), last.unwrap()));
+    std::thread::scope(|scope| {
+        let all = scope.spawn(|| sync.sync(Lsn(250), |_| ()));
+        while !sync.is_syncing() {
+            std::thread::yield_now();
+        }
+        let (done, served) = channel();
+        let (waits, of) = (&sync, &header);
+        scope.spawn(move || done.send(waits.sync_header(of)).unwrap());
+        while sync.waiting_headers() == 0 {
+            std::thread::yield_now();
+        }
+        permits[0].send(()).unwrap();
+        // Two segments are still to be synced.
+        let served = served.recv_timeout(Duration::from_secs(10));
+        drop(permits);
+        served.expect("the header waits for all segments").unwrap();
+        assert!(header.is_durable() && sync.synced() < Lsn(250));
+        assert!(all.join().unwrap().is_err());
+        assert!(sync.sync_header(&header).is_err(), "a failed sync is final");
+    });
 }
