@@ -338,4 +338,36 @@ mod tests {
             }
         }
     }
+    /// Of the keys of the Membuffer, every third is overwritten before a drain.
+    #[test]
+    fn a_drain_leaves_an_overwritten_key_in_the_membuffer_once() {
+        let config = FloDbConfig::of(600, 2, LowerLevel::SkipList, DrainInsert::Multi);
+        let memtable = FloDb::new(config, Some(KeySpan::all()), Pool::new(0));
+        let membuffer = memtable.membuffer.get().unwrap();
+        let keys = 60_u64;
+        let mut seq = 0;
+        let mut put = |key: u64| {
+            seq += 1;
+            let key = key.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+            let version = Entry { key: &key, seq, kind: EntryKind::Value, value: b"value" };
+            let readers = || 0;
+            memtable.insert(&version, &ReaderView::new(&readers));
+        };
+        (0..keys).for_each(&mut put);
+        (0..keys).step_by(3).for_each(&mut put);
+        let drain = || {
+            let readers = || 0;
+            let view = ReaderView::new(&readers);
+            let partitions = 0..membuffer.partitions.len();
+            let insert = DrainInsert::Multi;
+            let drain = |partition| {
+                membuffer.drain(&memtable.lower, partition, DrainScope::Cold, insert, &view)
+            };
+            partitions.map(drain).sum::<usize>()
+        };
+        let hot = keys.div_ceil(3) as usize;
+        assert_eq!(drain(), keys as usize - hot, "hot keys get a second chance");
+        assert!(drain() >= hot, "they were not overwritten since");
+        assert_eq!(drain(), 0);
+    }
 }

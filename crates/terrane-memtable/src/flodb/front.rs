@@ -103,3 +103,48 @@ impl FrontLevel for FloDb {
         self.lower.take_overwritten()
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use crate::FrontLevel;
+    use crate::entry::{Entry, EntryKind};
+    use crate::flodb::{DrainInsert, FloDb, FloDbConfig, LowerLevel};
+    use crate::key_span::KeySpan;
+    use crate::pool::Pool;
+    use crate::readers::ReaderView;
+    use crate::structure::Structure;
+
+    /// A scan that paused writers would meet newer versions in the lower level, and restart for ever.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test gives the writer time")]
+    fn a_writer_that_finds_no_room_waits_while_writers_are_paused() {
+        const KEYS: u64 = if cfg!(miri) { 2000 } else { 20_000 };
+        let config = FloDbConfig::of(600, 2, LowerLevel::SkipList, DrainInsert::Multi);
+        let memtable = FloDb::new(config, Some(KeySpan::all()), Pool::new(0));
+        let written = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            let pause = memtable.pause();
+            scope.spawn(|| {
+                for seq in 1..=KEYS {
+                    let key = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+                    let version = Entry { key: &key, seq, kind: EntryKind::Value, value: b"value" };
+                    let readers = || 0;
+                    memtable.insert(&version, &ReaderView::new(&readers));
+                    written.store(seq, Ordering::Relaxed);
+                }
+            });
+            while written.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
+            // Long enough for all writes.
+            std::thread::sleep(Duration::from_millis(200));
+            let before = written.load(Ordering::Relaxed);
+            assert!(before < KEYS, "no writer waits");
+            drop(pause);
+        });
+        assert_eq!(written.into_inner(), KEYS);
+    }
+}
