@@ -78,7 +78,7 @@ pub struct WorkloadRow {
     pub trivial_moves: u64,
     /// Microseconds for which writers stalled, or waited for a file of the log.
     pub stall_micros: u64,
-    /// The main cause of stalls; `None` without stalls.
+    /// The main cause of both; `None` without any.
     pub stall_cause: Option<&'static str>,
     /// Peak resident memory, if known.
     pub peak_memory_bytes: Option<u64>,

@@ -117,8 +117,7 @@ impl HeaderSync {
         Self { path, syncer, is_durable: AtomicBool::new(false) }
     }
 
-    /// Makes the header durable. Only [`super::LogSync::sync_header`] calls this, which serializes
-    /// syncs.
+    /// Makes the header durable. Only [`super::LogSync`] calls this, which serializes syncs.
     pub(super) fn sync(&self) -> Result<()> {
         let synced = self.syncer.sync_start(HEADER_BYTES);
         synced.map_err(|error| Error::io("sync", &self.path, error))?;

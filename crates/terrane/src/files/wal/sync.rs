@@ -2,7 +2,8 @@
 //!
 //! A writer that needs durability waits until the log is durable up to the writer's position. One of
 //! the waiting writers syncs all records written so far. Writers that arrive during that sync wait
-//! for the next one, which may wait a little for more writers ([`Gathering`]).
+//! for the next one, which may wait a little for more writers ([`Gathering`]). A sync of many segments
+//! takes long, so it also syncs the headers for which other threads wait.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -47,7 +48,8 @@ struct State {
     wanted: Lsn,
     /// The number of the sync for which a thread waits with a time limit; 0 if there is none.
     timed: usize,
-    /// The headers whose threads wait for the sync in progress, which syncs them between two segments.
+    /// The headers whose threads wait for the sync in progress. A sync of records syncs them before its first
+    /// segment and between two segments.
     headers: Vec<Arc<HeaderSync>>,
     /// The segments with unsynced records, oldest first; the last one is the current segment.
     segments: VecDeque<Unsynced>,
@@ -203,8 +205,9 @@ impl LogSync {
     /// that waits for the next sync.
     fn end(&self, mut state: MutexGuard<'_, State>) {
         state.is_syncing = false;
-        // Their threads wake, and one of them syncs its header.
-        state.headers.clear();
+        // The threads of the others wake and sync them, unless another sync begins before.
+        let State { headers, failed, .. } = &mut *state;
+        headers.retain(|header| failed.is_none() && !header.is_durable());
         let (current, next) = (state.begun % 2, (state.begun + 1) % 2);
         let (waiting, has_failed) = (state.waiting, state.failed.is_some());
         // Released first, because the woken threads need it.
@@ -294,10 +297,12 @@ impl LogSync {
         let mut syncing = SyncGuard { of: self, is_over: false };
         let target = self.written().max(state.wanted);
         let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();
+        let headers = std::mem::take(&mut state.headers);
         drop(state);
         let began = Instant::now();
         let mut ended = began;
-        let result = self.sync_segments(&segments, &mut ended);
+        let result = self.sync_headers(&headers);
+        let result = result.and_then(|()| self.sync_segments(&segments, &mut ended));
         if result.is_ok() {
             on_synced(target);
         }
@@ -325,9 +330,11 @@ impl LogSync {
     /// log is durable. Moves `now` on to the end of the last sync of a segment.
     fn sync_segments(&self, segments: &[Unsynced], now: &mut Instant) -> Result<()> {
         for (number, segment) in segments.iter().enumerate() {
-            if number > 0 && self.sync_waiting_headers()? {
-                *now = Instant::now();
+            if number > 0 {
+                let headers = std::mem::take(&mut self.lock().headers);
+                self.sync_headers(&headers)?;
             }
+            *now = Instant::now();
             let synced = segment.syncer.sync();
             let ended = Instant::now();
             let took = ended - std::mem::replace(now, ended);
@@ -338,18 +345,19 @@ impl LogSync {
         Ok(())
     }
 
-    /// Syncs the headers whose threads wait for the sync in progress, and wakes the threads. Returns true if there
-    /// were any.
-    fn sync_waiting_headers(&self) -> Result<bool> {
-        let headers = std::mem::take(&mut self.lock().headers);
-        for header in &headers {
+    /// Syncs headers whose threads wait for the sync in progress, and wakes the threads.
+    fn sync_headers(&self, headers: &[Arc<HeaderSync>]) -> Result<()> {
+        // A header is listed again if its thread woke early.
+        for header in headers.iter().filter(|header| !header.is_durable()) {
             header.sync()?;
         }
         if !headers.is_empty() {
+            // The lock is taken after the headers are durable, so no thread is about to wait that saw that one is
+            // not. The notification also wakes writers that wait for this sync.
             let current = self.lock().begun;
             self.ended[current % 2].notify_all();
         }
-        Ok(!headers.is_empty())
+        Ok(())
     }
 
     #[cfg(test)]
