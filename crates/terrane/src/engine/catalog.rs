@@ -228,17 +228,18 @@ impl Catalog {
         let pool_free = memtables.pool().free_bytes();
         let unused = plan.unused_bytes(blocks.allocated, jobs, others + pool_free);
         // The machine may have less than the budget.
-        let spare = pressure.cache_bytes_max().saturating_sub(blocks.allocated);
+        let cache_when_lent = plan.cache_bytes_when_lent(blocks.allocated);
+        let spare = pressure.cache_bytes_max().saturating_sub(cache_when_lent);
         let unused = unused.min(plan.memtable_bytes.saturating_add(spare));
         let measured = memtables.measure(in_trees, beyond, unused);
         let used = measured.total_bytes + pool_free + jobs + others;
-        let mut rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
+        let rest = plan.usable_bytes.saturating_sub(used).max(plan.cache_bytes_min);
+        let wanted = (rest as u64).min(settings.cache_bytes_max());
+        let mut space = pressure.cache_bytes(wanted);
         if measured.borrows {
             // Before the next measurement, memtables may take all that they may borrow.
-            rest = rest.min(plan.cache_bytes_when_lent(blocks.allocated));
+            space = space.min(cache_when_lent as u64);
         }
-        let wanted = (rest as u64).min(settings.cache_bytes_max());
-        let space = pressure.cache_bytes(wanted);
         ledger.pool_bytes_min.store(plan.cache_bytes_min, Ordering::Relaxed);
         let (capacity, allocated) = (blocks.capacity as u64, blocks.allocated as u64);
         // The pool shrinks at once, because its memory is needed elsewhere. It grows only if the

@@ -170,8 +170,8 @@ impl MemtableMemory {
     }
 
     /// Measures all memtables, and updates what they may take: their share, which `beyond` bytes of other
-    /// memory reduce. Once they take most of it, they may borrow all that is `unused`, if that is more and readers
-    /// keep no memtables, which would not return it.
+    /// memory reduce. Once they take most of it, and a flush or a large write needs more, they may borrow all that is
+    /// `unused`, if that is more and readers keep no memtables, which would not return it.
     pub(crate) fn measure(
         &self,
         in_trees: TreeMemtables,
@@ -190,8 +190,10 @@ impl MemtableMemory {
         let used = in_trees.bytes.saturating_sub(in_trees.empty_bytes);
         self.used_bytes.store(used, Ordering::Relaxed);
         let total = in_trees.bytes + kept;
-        let wanted = total.saturating_add(self.large_write_bytes.load(Ordering::Relaxed));
-        let borrows = kept_long == 0 && unused > share && wanted > self.plan.borrow_from_bytes();
+        let large = self.large_write_bytes.load(Ordering::Relaxed);
+        let needs_more = (in_trees.is_flush_due() || large > 0)
+            && total.saturating_add(large) > self.plan.borrow_from_bytes();
+        let borrows = needs_more && kept_long == 0 && unused > share;
         let whole = if borrows { unused } else { share };
         let allowed = whole.saturating_sub(kept + in_trees.empty_bytes).max(least);
         self.allowed_bytes.store(allowed, Ordering::Relaxed);
@@ -321,6 +323,8 @@ mod tests {
         assert!(!borrows(share / 8 * 7, unused));
         assert!(borrows(share / 8 * 7 + 1, unused));
         assert!(!borrows(share, share), "there is nothing to borrow");
+        let flushed = TreeMemtables { bytes: share, immutable_bytes: 0, empty_bytes: 0 };
+        assert!(!memory.measure(flushed, 0, unused).borrows, "no flush would return it");
         let large = memory.begin_large_write(share / 2);
         assert!(borrows(share / 2, unused), "a large write needs the memory as well");
         drop(large);

@@ -20,8 +20,8 @@ use super::memory::{FRAME_ALIGN, HUGE_PAGE_BYTES, Memory, SMALL_ALIGN};
 use super::pool::{BufferPool, Shared, State, owner};
 use super::steps::{BATCH_BYTES_MAX, Missing, Shrinking};
 
-/// Below this capacity all frames get their own memory: a chunk would take too large a part of the
-/// capacity.
+/// A pool that never had this capacity gives all frames their own memory: a chunk would take too large a part
+/// of the capacity.
 const CHUNKED_BYTES_MIN: usize = if cfg!(miri) { 8 << 10 } else { 8 << 20 };
 
 /// A pool that was large enough for chunks once keeps to them down to this capacity. Chunks return to the system,
