@@ -205,9 +205,11 @@ impl LogSync {
     /// that waits for the next sync.
     fn end(&self, mut state: MutexGuard<'_, State>) {
         state.is_syncing = false;
-        // The threads of the others wake and sync them, unless another sync begins before.
-        let State { headers, failed, .. } = &mut *state;
-        headers.retain(|header| failed.is_none() && !header.is_durable());
+        if !state.headers.is_empty() {
+            // The threads of the others wake and sync them, unless another sync begins before.
+            let State { headers, failed, .. } = &mut *state;
+            headers.retain(|header| failed.is_none() && !header.is_durable());
+        }
         let (current, next) = (state.begun % 2, (state.begun + 1) % 2);
         let (waiting, has_failed) = (state.waiting, state.failed.is_some());
         // Released first, because the woken threads need it.
@@ -297,12 +299,11 @@ impl LogSync {
         let mut syncing = SyncGuard { of: self, is_over: false };
         let target = self.written().max(state.wanted);
         let segments: Vec<Unsynced> = state.segments.iter().cloned().collect();
-        let headers = std::mem::take(&mut state.headers);
+        let has_headers = !state.headers.is_empty();
         drop(state);
         let began = Instant::now();
         let mut ended = began;
-        let result = self.sync_headers(&headers);
-        let result = result.and_then(|()| self.sync_segments(&segments, &mut ended));
+        let result = self.sync_segments(&segments, has_headers, &mut ended);
         if result.is_ok() {
             on_synced(target);
         }
@@ -328,13 +329,16 @@ impl LogSync {
 
     /// Syncs the oldest segment first. If the machine crashes between two syncs, a prefix of the
     /// log is durable. Moves `now` on to the end of the last sync of a segment.
-    fn sync_segments(&self, segments: &[Unsynced], now: &mut Instant) -> Result<()> {
+    fn sync_segments(
+        &self,
+        segments: &[Unsynced],
+        has_headers: bool,
+        now: &mut Instant,
+    ) -> Result<()> {
         for (number, segment) in segments.iter().enumerate() {
-            if number > 0 {
-                let headers = std::mem::take(&mut self.lock().headers);
-                self.sync_headers(&headers)?;
+            if (number > 0 || has_headers) && self.sync_headers()? {
+                *now = Instant::now();
             }
-            *now = Instant::now();
             let synced = segment.syncer.sync();
             let ended = Instant::now();
             let took = ended - std::mem::replace(now, ended);
@@ -345,19 +349,23 @@ impl LogSync {
         Ok(())
     }
 
-    /// Syncs headers whose threads wait for the sync in progress, and wakes the threads.
-    fn sync_headers(&self, headers: &[Arc<HeaderSync>]) -> Result<()> {
+    /// Syncs the headers whose threads wait for the sync in progress, and wakes the threads. Returns true if there
+    /// were any.
+    #[cold]
+    fn sync_headers(&self) -> Result<bool> {
+        let headers = std::mem::take(&mut self.lock().headers);
+        if headers.is_empty() {
+            return Ok(false);
+        }
         // A header is listed again if its thread woke early.
         for header in headers.iter().filter(|header| !header.is_durable()) {
             header.sync()?;
         }
-        if !headers.is_empty() {
-            // The lock is taken after the headers are durable, so no thread is about to wait that saw that one is
-            // not. The notification also wakes writers that wait for this sync.
-            let current = self.lock().begun;
-            self.ended[current % 2].notify_all();
-        }
-        Ok(())
+        // The lock is taken after the headers are durable, so no thread is about to wait that saw that one is not.
+        // The notification also wakes writers that wait for this sync.
+        let current = self.lock().begun;
+        self.ended[current % 2].notify_all();
+        Ok(true)
     }
 
     #[cfg(test)]
