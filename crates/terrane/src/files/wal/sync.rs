@@ -373,6 +373,12 @@ impl LogSync {
         self.lock().is_syncing
     }
 
+    /// Lists a header as [`LogSync::sync_header`] does while a sync is in progress.
+    #[cfg(test)]
+    pub(super) fn list_header(&self, header: &Arc<HeaderSync>) {
+        self.lock().headers.push(Arc::clone(header));
+    }
+
     #[cfg(test)]
     pub(super) fn waiting_headers(&self) -> usize {
         self.lock().headers.len()

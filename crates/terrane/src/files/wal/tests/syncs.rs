@@ -136,3 +136,33 @@ fn a_header_waits_for_one_segment_of_a_sync_only() {
         assert!(sync.sync_header(&header).is_err(), "a failed sync is final");
     });
 }
+
+/// The thread that waits for a header may lose the race for the next sync, which may take long as well.
+#[test]
+fn a_sync_begins_with_the_headers_that_the_last_one_has_left() {
+    /// Counts the syncs of the start of the file.
+    #[derive(Debug, Default)]
+    struct Counts(AtomicU64);
+    impl Syncer for Counts {
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn sync_start(&self, _: u64) -> io::Result<()> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+    let sync = LogSync::new(Arc::default());
+    let syncer = Arc::new(Counts::default());
+    sync.begin_segment(PathBuf::from("1.log"), Arc::clone(&syncer) as Arc<dyn Syncer>, Lsn(0));
+    let of = Arc::clone(&syncer) as Arc<dyn Syncer>;
+    let header = Arc::new(HeaderSync::new(PathBuf::from("1.log"), of));
+    for upto in [8, 16] {
+        // A thread that wakes early lists its header twice.
+        sync.list_header(&header);
+        sync.list_header(&header);
+        sync.sync(Lsn(upto), |_| ()).unwrap();
+        assert!(header.is_durable() && sync.waiting_headers() == 0);
+    }
+    assert_eq!(syncer.0.load(Ordering::Relaxed), 1, "a durable header needs no sync");
+}
