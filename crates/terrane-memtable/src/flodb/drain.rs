@@ -338,6 +338,7 @@ mod tests {
             }
         }
     }
+
     /// Of the keys of the Membuffer, every third is overwritten before a drain.
     #[test]
     fn a_drain_leaves_an_overwritten_key_in_the_membuffer_once() {

@@ -127,7 +127,7 @@ mod tests {
         let written = AtomicU64::new(0);
         std::thread::scope(|scope| {
             let pause = memtable.pause();
-            scope.spawn(|| {
+            let writer = scope.spawn(|| {
                 for seq in 1..=KEYS {
                     let key = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
                     let version = Entry { key: &key, seq, kind: EntryKind::Value, value: b"value" };
@@ -136,7 +136,7 @@ mod tests {
                     written.store(seq, Ordering::Relaxed);
                 }
             });
-            while written.load(Ordering::Relaxed) == 0 {
+            while written.load(Ordering::Relaxed) == 0 && !writer.is_finished() {
                 std::thread::yield_now();
             }
             // Long enough for all writes.
