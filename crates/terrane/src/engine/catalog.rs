@@ -264,6 +264,7 @@ impl Catalog {
             if state.is_flushed() {
                 sum.empty_bytes += bytes;
             }
+            sum.are_read |= tree.retired().are_used();
         }
         sum
     }

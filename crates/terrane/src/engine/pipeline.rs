@@ -104,19 +104,21 @@ pub(crate) struct PipelineState {
     checkpoints: usize,
     /// Bytes written since memory was last measured.
     unmeasured_bytes: usize,
-    /// The number of memtables when memory was last measured.
-    memtables: usize,
+    /// How often memory is measured, in written bytes.
+    measure_every_bytes: usize,
 }
 
 impl PipelineState {
-    /// How often memory is measured, in written bytes. A measurement visits all memtables.
+    /// How often memory is measured, in written bytes.
     pub(crate) fn measure_every_bytes(&self) -> usize {
-        MEASURE_EVERY_BYTES + self.memtables * MEASURE_BYTES_PER_MEMTABLE
+        self.measure_every_bytes
     }
 
-    /// Notes the number of memtables that a measurement visited.
-    pub(crate) fn note_measured(&mut self, memtables: usize) {
-        self.memtables = memtables;
+    /// Notes the number of memtables that a measurement visited, and by how much the next ones are smaller than
+    /// usual.
+    pub(crate) fn note_measured(&mut self, memtables: usize, times_smaller: usize) {
+        let every = MEASURE_EVERY_BYTES / times_smaller.max(1);
+        self.measure_every_bytes = every + memtables * MEASURE_BYTES_PER_MEMTABLE;
     }
 
     /// Counts the bytes that a writer may write without the lock. Returns false if `limit` was
@@ -134,7 +136,7 @@ impl PipelineState {
     #[inline]
     pub(crate) fn count_bytes(&mut self, bytes: usize) -> bool {
         self.unmeasured_bytes = self.unmeasured_bytes.saturating_add(bytes);
-        let is_reached = self.unmeasured_bytes >= self.measure_every_bytes();
+        let is_reached = self.unmeasured_bytes >= self.measure_every_bytes;
         if is_reached {
             self.unmeasured_bytes = 0;
         }
@@ -211,7 +213,7 @@ impl Pipeline {
                 promised_seq: 0,
                 checkpoints: 0,
                 unmeasured_bytes: 0,
-                memtables: 0,
+                measure_every_bytes: MEASURE_EVERY_BYTES,
             })),
             window: Padded(ArcSwapOption::empty()),
             space: Condvar::new(),

@@ -47,6 +47,8 @@ pub(crate) struct TreeMemtables {
     pub(crate) immutable_bytes: usize,
     /// The bytes of empty ones, which no flush frees.
     pub(crate) empty_bytes: usize,
+    /// Whether readers use a replaced state of a tree, and thereby keep its memtables.
+    pub(crate) are_read: bool,
 }
 
 /// All memtables, as measured together.
@@ -182,9 +184,10 @@ impl MemtableMemory {
         let share = self.plan.memtable_bytes.saturating_sub(beyond);
         let least = self.plan.memtable_bytes_min();
         self.kept_bytes.store(kept, Ordering::Relaxed);
-        // A memtable was just flushed if its state is kept only until a thread drops it. Only memory
-        // that was kept when the last memtable was replaced makes memtables smaller.
-        let kept_long = kept.min(self.kept_before.load(Ordering::Relaxed));
+        // If no reader uses a state, its memtables were just flushed, or no thread looks at replaced states.
+        // Then only memory that was kept when the last memtable was replaced makes memtables smaller.
+        let kept_before = self.kept_before.load(Ordering::Relaxed);
+        let kept_long = if in_trees.are_read { kept } else { kept.min(kept_before) };
         let bytes_max = (share.saturating_sub(kept_long) / 2).max(least / 2);
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         let used = in_trees.bytes.saturating_sub(in_trees.empty_bytes);
@@ -193,7 +196,8 @@ impl MemtableMemory {
         let large = self.large_write_bytes.load(Ordering::Relaxed);
         let needs_more = (in_trees.is_flush_due() || large > 0)
             && total.saturating_add(large) > self.plan.borrow_from_bytes();
-        let borrows = needs_more && kept_long == 0 && unused > share;
+        let are_kept = in_trees.are_read || kept_long > 0;
+        let borrows = needs_more && !are_kept && unused > share;
         let whole = if borrows { unused } else { share };
         let allowed = whole.saturating_sub(kept + in_trees.empty_bytes).max(least);
         self.allowed_bytes.store(allowed, Ordering::Relaxed);
@@ -290,8 +294,11 @@ mod tests {
     fn memory_is_short_while_a_flush_will_free_some() {
         let memory = memory();
         let share = MemoryPlan::new(8 << 20, 1, 1).memtable_bytes;
-        let used =
-            |bytes, immutable_bytes| TreeMemtables { bytes, immutable_bytes, empty_bytes: 0 };
+        let used = |bytes, immutable_bytes| TreeMemtables {
+            bytes,
+            immutable_bytes,
+            ..TreeMemtables::default()
+        };
         memory.measure(used(share, 1), 0, 0);
         assert!(!memory.is_short() && memory.short_since().is_none());
         memory.measure(used(share + 1, 0), 0, 0);
@@ -317,17 +324,24 @@ mod tests {
         let (share, unused) = (plan.memtable_bytes, plan.unused_bytes(0, 0, 0));
         assert!(unused > share, "{unused} of {share}");
         let borrows = |bytes, unused| {
-            let used = TreeMemtables { bytes, immutable_bytes: 1, empty_bytes: 0 };
+            let used = TreeMemtables { bytes, immutable_bytes: 1, ..TreeMemtables::default() };
             memory.measure(used, 0, unused).borrows
         };
         assert!(!borrows(share / 8 * 7, unused));
         assert!(borrows(share / 8 * 7 + 1, unused));
         assert!(!borrows(share, share), "there is nothing to borrow");
-        let flushed = TreeMemtables { bytes: share, immutable_bytes: 0, empty_bytes: 0 };
+        let flushed = TreeMemtables { bytes: share, ..TreeMemtables::default() };
         assert!(!memory.measure(flushed, 0, unused).borrows, "no flush would return it");
         let large = memory.begin_large_write(share / 2);
         assert!(borrows(share / 2, unused), "a large write needs the memory as well");
         drop(large);
+        let due = TreeMemtables { bytes: share, immutable_bytes: 1, ..TreeMemtables::default() };
+        let read = TreeMemtables { are_read: true, ..due };
+        assert!(memory.measure(due, 0, unused).borrows);
+        assert!(
+            !memory.measure(read, 0, unused).borrows,
+            "readers keep a memtable that is flushed"
+        );
         let _kept = replaced(&memory, 1000);
         assert!(borrows(share, unused), "it may have been flushed a moment ago");
         drop(replaced(&memory, 0));
@@ -338,7 +352,8 @@ mod tests {
     fn a_large_write_counts_until_it_ends() {
         let memory = memory();
         let share = MemoryPlan::new(8 << 20, 1, 1).memtable_bytes;
-        let half = TreeMemtables { bytes: share / 2, immutable_bytes: 1, empty_bytes: 0 };
+        let half =
+            TreeMemtables { bytes: share / 2, immutable_bytes: 1, ..TreeMemtables::default() };
         assert!(memory.begin_large_write(LARGE_WRITE_BYTES - 1).is_none());
         let write = memory.begin_large_write(share / 2 + 1);
         memory.measure(half, 0, 0);

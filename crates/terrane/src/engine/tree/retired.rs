@@ -51,6 +51,11 @@ impl RetiredStates {
         list.is_kept
     }
 
+    /// Returns true if readers or writers use a replaced state, whose memtables a flush does not free.
+    pub(crate) fn are_used(&self) -> bool {
+        self.lock().states.iter().any(|state| Arc::strong_count(state) > 1)
+    }
+
     /// Drops the states that are no longer used. Returns true if some are still in use.
     pub(crate) fn drop_unused(&self) -> bool {
         let (unused, is_left) = {

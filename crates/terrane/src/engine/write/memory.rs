@@ -69,8 +69,9 @@ impl Writer {
     pub(super) fn keep_to_budget(&self, state: &mut PipelineState) {
         self.catalog.resize_cache();
         let trees = self.catalog.trees_with_memtables();
-        state.note_measured(trees.len());
         let most = self.context.memtables.active_bytes_max();
+        let usual = self.context.memory_plan.memtable_bytes_max();
+        state.note_measured(trees.len(), usual / most.max(1));
         let large_from = MEASURE_EVERY_BYTES.min(most / 8);
         let (mut total, mut large) = (0, Vec::new());
         let (mut small, mut small_bytes) = (Vec::new(), 0);
