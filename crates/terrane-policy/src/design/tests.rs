@@ -200,5 +200,10 @@ fn monkey_gives_small_levels_more_bits_of_the_same_memory() {
     let bits: Vec<f64> = (0..5).map(|level| design.filter_bits_at(level, 4)).collect();
     assert!(bits.windows(2).all(|pair| pair[0] > pair[1]), "{bits:?}");
     assert!(bits[4] > 9.0 && bits[4] < 10.0, "{bits:?}");
+    // Levels of several runs need lower rates, at the cost of the last level, which has one.
+    let lazy: Design = "lazy-leveling T=10; filter=monkey(10)".parse().unwrap();
+    let lazy: Vec<f64> = (0..5).map(|level| lazy.filter_bits_at(level, 4)).collect();
+    assert!((1..4).all(|level| lazy[level] > bits[level] + 1.0), "{lazy:?} {bits:?}");
+    assert!(lazy[4] < bits[4], "{lazy:?} {bits:?}");
     assert_eq!(design.to_string().parse(), Ok(design));
 }
