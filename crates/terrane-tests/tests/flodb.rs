@@ -3,8 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads and variables of their own")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 
 use terrane::storage::{Crash, MemoryStorage, Storage};
 use terrane::{Background, Db, Design, Durability, ErrorKind, Options, WriteBatch};
@@ -391,6 +391,37 @@ fn a_scan_that_restarts_too_often_blocks_writers() {
     });
     let stats = db.stats();
     assert!(stats.membuffer.scan_restarts >= stats.membuffer.scan_fallbacks * 3, "{stats}");
+}
+
+#[test]
+fn scans_that_run_together_share_a_moment_up_to_the_limit_of_a_chain() {
+    const SCANNERS: u64 = 8;
+    for chain_max in [0, 1, 10_000] {
+        let db = filled(&restarting(&format!(",chain-max={chain_max}")), 5000);
+        let (barrier, guard) = (Barrier::new(SCANNERS as usize), HangGuard::new());
+        let (masters, shared) = loop {
+            std::thread::scope(|scope| {
+                for _ in 0..SCANNERS {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        db.range([0; 8]..[0xff; 8]).unwrap().for_each(|entry| drop(entry.unwrap()));
+                    });
+                }
+            });
+            let [masters, shared, ..] = scan_counts(&db);
+            // Without a limit most scans share a moment; with one, as many as there are masters do.
+            let is_met = match chain_max {
+                0 => masters >= 10 * SCANNERS,
+                1 => shared >= SCANNERS,
+                _ => shared > 2 * masters,
+            };
+            if is_met {
+                break (masters, shared);
+            }
+            guard.check(|| format!("chain-max={chain_max}: {masters} masters, {shared} shared"));
+        };
+        assert!(shared <= masters * chain_max, "chain-max={chain_max}: {masters}, {shared}");
+    }
 }
 
 fn transfer(memtable: &str) {
