@@ -16,6 +16,7 @@
 //! | `report` | the table of the steps of a release |
 //! | `soak` | the random tests of the engine at length, with fresh seeds |
 //! | `checkers` | loom and fuzzing: slow and thorough; fuzzing needs nightly |
+//! | `mutants` | changes of the source that named tests must notice |
 //! | `miri` | the tests of unsafe code in an interpreter; needs nightly |
 //! | `flags` | flags of commands |
 //! | `step` | runs a command and reports its time |
@@ -32,6 +33,7 @@ mod figures;
 mod flags;
 mod house;
 mod miri;
+mod mutants;
 mod package;
 mod pair;
 mod platforms;
@@ -47,7 +49,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci                           the checks that CI runs: format, house rules, lints, tests, ...
   checks                       the steps of ci that run alongside the tests: the minimum Rust,
-                               platforms, loom, packages, documentation, costs
+                               platforms, loom, packages, costs, most mutants, documentation
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
   cost [--write]               instructions, atomic operations, system calls, allocations and bytes of
@@ -69,6 +71,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [--minutes N] [--seed S]  random tests of the engine in rounds; N defaults to 10, S to the
                                time
   loom                         all thread interleavings of small tests of the lock-free parts
+  mutants [NAME...]            tests that must fail: each runs with a change of the source that
+                               xtask/mutants lists; NAME is the begin of names
   miri [PART] [--seeds N]      the tests of the unsafe code in an interpreter (nightly), and those with
                                several threads N times; PART is memtable, buffer, maps, ownership, a
                                test file of the memtables, such as flodb, or a text in test names
@@ -111,6 +115,9 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["loom"] => checkers::loom(),
+        ["mutants", ref names @ ..] if !names.iter().any(|name| name.starts_with('-')) => {
+            mutants::run(names)
+        }
         ["miri", ref rest @ ..] => match miri::MiriArguments::parse(rest) {
             Some(miri) => miri::run(&miri),
             None => return usage(),

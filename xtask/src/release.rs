@@ -49,6 +49,7 @@ pub(crate) fn run(executes: bool) -> StepResult {
     crate::ci::run()?;
     crate::ci::minimum_rust(&["--workspace"])?;
     crate::cost::run(crate::cost::Mode::Check)?;
+    crate::mutants::run(&[])?;
     crate::ci::compare()?;
     crate::pair::run(&PairArguments { revision: None, rounds: 5 })?;
     package::publish()?;
