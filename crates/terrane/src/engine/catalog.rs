@@ -254,7 +254,10 @@ impl Catalog {
 
     /// Returns what the memtables of trees take.
     pub(crate) fn tree_memtables(&self) -> TreeMemtables {
-        let mut sum = TreeMemtables::default();
+        let (trees, retired) = (self.trees(), self.context.attention.retired.list());
+        let is_read = |id| trees.get(id).is_some_and(|tree| tree.retired().are_used());
+        let are_read = retired.iter().any(|(id, _)| is_read(id));
+        let mut sum = TreeMemtables { are_read, ..TreeMemtables::default() };
         for tree in self.trees_with_memtables() {
             let (bytes, state) = (tree.memtable_bytes(), tree.state());
             sum.bytes += bytes;
@@ -264,7 +267,6 @@ impl Catalog {
             if state.is_flushed() {
                 sum.empty_bytes += bytes;
             }
-            sum.are_read |= tree.retired().are_used();
         }
         sum
     }

@@ -114,11 +114,9 @@ impl PipelineState {
         self.measure_every_bytes
     }
 
-    /// Notes the number of memtables that a measurement visited, and by how much the next ones are smaller than
-    /// usual.
-    pub(crate) fn note_measured(&mut self, memtables: usize, times_smaller: usize) {
-        let every = MEASURE_EVERY_BYTES / times_smaller.max(1);
-        self.measure_every_bytes = every + memtables * MEASURE_BYTES_PER_MEMTABLE;
+    /// Notes the number of memtables that a measurement visited, and how often memory is measured if there are few.
+    pub(crate) fn note_measured(&mut self, memtables: usize, every_bytes: usize) {
+        self.measure_every_bytes = every_bytes + memtables * MEASURE_BYTES_PER_MEMTABLE;
     }
 
     /// Counts the bytes that a writer may write without the lock. Returns false if `limit` was

@@ -184,10 +184,9 @@ impl MemtableMemory {
         let share = self.plan.memtable_bytes.saturating_sub(beyond);
         let least = self.plan.memtable_bytes_min();
         self.kept_bytes.store(kept, Ordering::Relaxed);
-        // If no reader uses a state, its memtables were just flushed, or no thread looks at replaced states.
-        // Then only memory that was kept when the last memtable was replaced makes memtables smaller.
-        let kept_before = self.kept_before.load(Ordering::Relaxed);
-        let kept_long = if in_trees.are_read { kept } else { kept.min(kept_before) };
+        // A memtable was just flushed if its state is kept only until a thread drops it. Only memory
+        // that was kept when the last memtable was replaced makes memtables smaller.
+        let kept_long = kept.min(self.kept_before.load(Ordering::Relaxed));
         let bytes_max = (share.saturating_sub(kept_long) / 2).max(least / 2);
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         let used = in_trees.bytes.saturating_sub(in_trees.empty_bytes);

@@ -6,8 +6,12 @@
 //! until the thread has the only reference, and then drops it.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::state::TreeState;
+
+/// Writers and most lookups use a replaced state for no longer than this.
+const BRIEFLY: Duration = Duration::from_millis(2);
 
 /// The replaced states of a tree.
 #[derive(Debug, Default)]
@@ -19,7 +23,8 @@ pub(crate) struct RetiredStates {
 struct RetiredList {
     /// Some thread calls [`RetiredStates::drop_unused`]; otherwise states are not kept.
     is_kept: bool,
-    states: Vec<Arc<TreeState>>,
+    /// Each with the time at which it was replaced.
+    states: Vec<(Instant, Arc<TreeState>)>,
 }
 
 impl RetiredStates {
@@ -46,14 +51,18 @@ impl RetiredStates {
     pub(super) fn add(&self, state: Arc<TreeState>) -> bool {
         let mut list = self.lock();
         if list.is_kept {
-            list.states.push(state);
+            list.states.push((Instant::now(), state));
         }
         list.is_kept
     }
 
-    /// Returns true if readers or writers use a replaced state, whose memtables a flush does not free.
+    /// Returns true if a state was replaced some time ago and is still used, so that flushes do not free its
+    /// memtables.
     pub(crate) fn are_used(&self) -> bool {
-        self.lock().states.iter().any(|state| Arc::strong_count(state) > 1)
+        let is_used = |(since, state): &(Instant, Arc<TreeState>)| {
+            Arc::strong_count(state) > 1 && since.elapsed() >= BRIEFLY
+        };
+        self.lock().states.iter().any(is_used)
     }
 
     /// Drops the states that are no longer used. Returns true if some are still in use.
@@ -63,7 +72,8 @@ impl RetiredStates {
             // The number of references to a retired state only falls, so a state with one reference
             // has no other user.
             let all = std::mem::take(&mut list.states).into_iter();
-            let (unused, used): (Vec<_>, _) = all.partition(|state| Arc::strong_count(state) == 1);
+            let (unused, used): (Vec<_>, _) =
+                all.partition(|(_, state)| Arc::strong_count(state) == 1);
             list.states = used;
             (unused, !list.states.is_empty())
         };

@@ -70,9 +70,11 @@ impl Writer {
         self.catalog.resize_cache();
         let trees = self.catalog.trees_with_memtables();
         let most = self.context.memtables.active_bytes_max();
-        let usual = self.context.memory_plan.memtable_bytes_max();
-        state.note_measured(trees.len(), usual / most.max(1));
         let large_from = MEASURE_EVERY_BYTES.min(most / 8);
+        // What readers keep makes memtables smaller; writes between two measurements must not exceed them by much.
+        let is_small = most < self.context.memory_plan.memtable_bytes_max();
+        let every = if is_small { large_from } else { MEASURE_EVERY_BYTES };
+        state.note_measured(trees.len(), every);
         let (mut total, mut large) = (0, Vec::new());
         let (mut small, mut small_bytes) = (Vec::new(), 0);
         for tree in &trees {
