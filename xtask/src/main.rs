@@ -72,7 +72,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                                time
   loom                         all thread interleavings of small tests of the lock-free parts
   mutants [NAME...]            tests that must fail: each runs with a change of the source that
-                               xtask/mutants lists; NAME is the begin of names
+                               xtask/mutants lists; NAME is the beginning of names
   miri [PART] [--seeds N]      the tests of the unsafe code in an interpreter (nightly), and those with
                                several threads N times; PART is memtable, buffer, maps, ownership, a
                                test file of the memtables, such as flodb, or a text in test names

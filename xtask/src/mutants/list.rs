@@ -11,9 +11,10 @@
 //! test PACKAGE TARGET PATH::OF::TEST
 //! ```
 //!
-//! The original occurs once in the file; runs of white space compare equal. If a part of it stands between `«` and `»`,
-//! only that is replaced. Both texts are whole expressions of one type, or whole statements without `let`. TARGET is `lib` or the name of a test in `tests`. The items, which are
-//! optional, are those of the papers that name the test as evidence.
+//! The original occurs once in the file; runs of white space compare equal. If a part of it stands between `«` and
+//! `»`, only that part is replaced. Both texts are whole expressions of one type, or whole statements without `let`.
+//! TARGET is `lib` or the name of a test in `tests`. The items, which are optional, are those of the papers that name
+//! the test as evidence.
 
 use std::path::Path;
 

@@ -25,9 +25,10 @@ pub(super) fn copy_with(mutants: &[Mutant], dir: &Path) -> Result<(), String> {
     collect(&root, &mut paths).map_err(|error| format!("{}: {error}", root.display()))?;
     for source in paths {
         let relative = source.strip_prefix(&root).unwrap_or(&source);
-        let name = relative.display().to_string();
+        let name = relative.display().to_string().replace('\\', "/");
         let failed = |error: std::io::Error| format!("{name}: {error}");
-        let mut contents = std::fs::read(&source).map_err(failed)?;
+        // Tests that run meanwhile remove files.
+        let Ok(mut contents) = std::fs::read(&source) else { continue };
         if let Some(mutants) = by_file.remove(name.as_str()) {
             let text = String::from_utf8(contents).map_err(|error| format!("{name}: {error}"))?;
             contents = with_all(&text, &mutants)?.into_bytes();
@@ -53,11 +54,19 @@ fn collect(dir: &Path, paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
         let is_output = name.to_str().is_some_and(|name| OUTPUTS.contains(&name));
         if kind.is_file() {
             paths.push(entry.path());
-        } else if kind.is_dir() && !is_output && entry.path() != target_dir() {
+        } else if kind.is_dir() && !is_output && !is_target(&entry.path()) {
             collect(&entry.path(), paths)?;
         }
     }
     Ok(())
+}
+
+/// Returns true if this is the directory of build outputs, which a variable names.
+fn is_target(dir: &Path) -> bool {
+    match (dir.canonicalize(), target_dir().canonicalize()) {
+        (Ok(dir), Ok(target)) => dir == target,
+        _ => false,
+    }
 }
 
 /// Removes the files that are no longer part of the sources.
