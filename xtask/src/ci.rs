@@ -37,7 +37,7 @@ pub(crate) fn checks() -> StepResult {
     crate::checkers::loom()?;
     crate::package::check()?;
     crate::cost::run(crate::cost::Mode::CheckEngine)?;
-    crate::mutants::run_most()?;
+    crate::mutants::run_quick()?;
     let doc = ["doc", "--workspace", "--no-deps", "--features", features(has_c_compiler())];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))
 }
