@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 
 use terrane_policy::{PickContext, pick};
-use terrane_testkit::run_guarded;
+use terrane_testkit::{run_guarded, wait_until};
 
 use crate::base::durability::Durability;
 use crate::base::error::Error;
@@ -358,4 +358,21 @@ fn writes_after_the_last_sequence_number_are_refused() {
     }
     set_next(next);
     db.put("key", "3").unwrap();
+}
+
+/// The iterator began before its memtable was replaced. Its keyspace is not written to any more.
+#[test]
+fn an_iterator_of_an_idle_keyspace_counts_as_a_reader_until_it_ends() {
+    let options = Options::new().storage(Arc::new(MemoryStorage::new(1)));
+    let db = options.background(Background::Threads).open("db").unwrap();
+    let idle = db.keyspace("idle", KeyspaceOptions::new()).unwrap();
+    idle.put("key", "value").unwrap();
+    let iterator = idle.iter().unwrap();
+    idle.flush().unwrap();
+    db.put("key", "value").unwrap();
+    let catalog = &idle.handle.engine.catalog;
+    let are_read = || catalog.tree_memtables().are_read;
+    wait_until(are_read, || "the iterator does not count".to_owned());
+    drop(iterator);
+    wait_until(|| !are_read(), || "the iterator counts still".to_owned());
 }
