@@ -123,8 +123,8 @@ fn build(sources: &Path, package: &str, target: &str) -> Result<PathBuf, String>
         name => command.args(["--test", name]),
     };
     command.current_dir(sources).env("CARGO_TARGET_DIR", target_dir().join("mutants/build"));
-    // Mutants are not written as a person would write them.
-    command.env("RUSTFLAGS", "--cap-lints=warn");
+    // Lints that the environment denies do not apply to generated code.
+    command.env("RUSTFLAGS", "--cap-lints=warn").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stderr(Stdio::inherit());
     println!("==> mutants: {}", text(&command));
     let output = command.output().map_err(|error| format!("{package} {target}: {error}"))?;
