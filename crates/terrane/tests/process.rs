@@ -168,6 +168,24 @@ fn install_handler() {
     });
 }
 
+/// Returns the bytes of address space that the process uses when they have not changed for 20 ms. The allocator maps
+/// 128 MiB for the first allocation of a thread and returns half of it at once.
+fn address_space() -> u64 {
+    let now = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    };
+    let mut used = now();
+    let mut equal = 0;
+    while equal < 20 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let before = std::mem::replace(&mut used, now());
+        equal = if used == before { equal + 1 } else { 0 };
+    }
+    used
+}
+
 /// Fills segments of 4, 16 and 64 MiB when there is room for none of 64 MiB.
 fn write_without_address_space(dir: &Path) {
     let options = Options::new().memory_budget(8 << 20);
@@ -175,9 +193,7 @@ fn write_without_address_space(dir: &Path) {
     db.put("warm", "up").unwrap();
     let is_reported = |event: &LoggedEvent| matches!(event.event, Event::LogNotMapped { .. });
     assert!(!db.events().iter().any(is_reported));
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
-    let used = line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10;
+    let used = address_space();
     let limit = Some(used + (48 << 20));
     setrlimit(Resource::As, Rlimit { current: limit, maximum: limit }).unwrap();
     for number in 0..26_000u64 {
