@@ -110,8 +110,9 @@ fn longest_overwrite(kind: &str, seed: u64) -> u64 {
     };
     let longest = (0..3 * keys).map(put).max().unwrap();
     let stats = db.stats();
-    let in_place = stats.membuffer.updates_in_place;
-    assert!(stats.flushes > 0 || in_place > 0, "{kind}: never full: {stats}");
+    // On a machine whose processors are busy, the first flush may not have ended.
+    let was_full = stats.flushes > 0 || db.tree().immutable_memtables > 0;
+    assert!(was_full || stats.membuffer.updates_in_place > 0, "{kind}: never full: {stats}");
     longest
 }
 
