@@ -4,7 +4,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::entry::{Entry, MAX_SEQ, SeqNo};
+use crate::entry::{Entry, EntryKind, MAX_SEQ, SeqNo};
 use crate::kinds::AnyPosition;
 use crate::memtable::Memtable;
 use crate::pinned::PinnedValue;
@@ -22,13 +22,45 @@ pub struct Cursor {
     /// Dropped before the memtable, which its pin needs.
     position: AnyPosition,
     bounds: ReadBounds,
+    /// The entry under the cursor, which readers ask for several times.
+    ///
+    /// Invariant 2: it is what the position returned after its last move. Its bytes are in the
+    /// memtable or on the heap, and stay until the next one, because the position would lend them that long.
+    current: Option<Current>,
     memtable: Arc<Memtable>,
 }
+
+/// An [`Entry`] without its lifetime.
+#[derive(Clone, Copy)]
+struct Current {
+    key: NonNull<[u8]>,
+    seq: SeqNo,
+    kind: EntryKind,
+    value: NonNull<[u8]>,
+}
+
+// SAFETY: it is only read as an `Entry`, which is `Send`.
+unsafe impl Send for Current {}
+// SAFETY: see above.
+unsafe impl Sync for Current {}
 
 impl Cursor {
     pub(crate) fn new(memtable: Arc<Memtable>) -> Self {
         let position = AnyPosition::new(&memtable.structure);
-        Self { position, bounds: ReadBounds::default(), memtable }
+        Self { position, bounds: ReadBounds::default(), current: None, memtable }
+    }
+
+    /// Restores invariant 2 after a move.
+    #[inline]
+    fn moved(&mut self) {
+        // SAFETY: the position belongs to this structure (invariant 1).
+        let entry = unsafe { self.position.entry(&self.memtable.structure) };
+        self.current = entry.map(|Entry { key, seq, kind, value }| Current {
+            key: NonNull::from(key),
+            seq,
+            kind,
+            value: NonNull::from(value),
+        });
     }
 
     /// Returns the memtable.
@@ -54,14 +86,18 @@ impl Cursor {
     /// Returns whether the cursor is on an entry.
     #[inline]
     pub fn is_valid(&self) -> bool {
-        self.position.is_valid()
+        self.current.is_some()
     }
 
     /// Returns the entry under the cursor.
     #[inline]
     pub fn entry(&self) -> Option<Entry<'_>> {
-        // SAFETY: the position belongs to this structure (invariant 1).
-        unsafe { self.position.entry(&self.memtable.structure) }
+        let Current { key, seq, kind, value } = self.current?;
+        // SAFETY: the cursor has not moved (invariant 2), and cannot while it is borrowed.
+        let key = unsafe { key.as_ref() };
+        // SAFETY: see above.
+        let value = unsafe { value.as_ref() };
+        Some(Entry { key, seq, kind, value })
     }
 
     /// Returns the value under the cursor, kept alive without being copied.
@@ -75,22 +111,26 @@ impl Cursor {
     /// Moves to the first entry.
     pub fn seek_first(&mut self) {
         self.position.seek_first(&self.memtable.structure);
+        self.moved();
     }
 
     /// Moves to the last entry.
     pub fn seek_last(&mut self) {
         self.position.seek_last(&self.memtable.structure);
+        self.moved();
     }
 
     /// Moves to the first entry at or after `key` as of `seq`: versions of `key` that are newer
     /// than `seq` come before it.
     pub fn seek(&mut self, key: &[u8], seq: SeqNo) {
         self.position.seek(&self.memtable.structure, key, seq, &self.bounds);
+        self.moved();
     }
 
     /// Moves to the last entry of the keys before `key`.
     pub fn seek_before(&mut self, key: &[u8]) {
         self.position.seek_before(&self.memtable.structure, key, MAX_SEQ, &self.bounds);
+        self.moved();
     }
 
     /// Moves to the next entry, or off the end after the last entry.
@@ -98,6 +138,7 @@ impl Cursor {
     pub fn next(&mut self) {
         // SAFETY: the position belongs to this structure (invariant 1).
         unsafe { self.position.next(&self.memtable.structure, &self.bounds) };
+        self.moved();
     }
 
     /// Moves to the first entry of the next key, or off the end after the last key.
@@ -118,6 +159,7 @@ impl Cursor {
     pub fn previous(&mut self) {
         // SAFETY: the position belongs to this structure (invariant 1).
         unsafe { self.position.previous(&self.memtable.structure, &self.bounds) };
+        self.moved();
     }
 }
 

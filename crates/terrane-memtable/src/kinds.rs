@@ -244,13 +244,6 @@ macro_rules! kinds {
             }
 
             #[inline]
-            pub(crate) fn is_valid(&self) -> bool {
-                match self {
-                    $(Self::$kind(position) => position.is_valid(),)*
-                }
-            }
-
-            #[inline]
             pub(crate) unsafe fn entry<'a>(
                 &'a self,
                 structure: &'a AnyStructure,

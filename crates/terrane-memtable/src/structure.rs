@@ -148,9 +148,6 @@ pub(crate) trait StructurePosition<S: ?Sized>: Default + Send + Sync {
     /// Whether the position uses the bounds it is passed.
     const USES_BOUNDS: bool = false;
 
-    /// Returns true if the position is on an entry.
-    fn is_valid(&self) -> bool;
-
     /// Returns the entry at the position.
     ///
     /// # Safety

@@ -150,11 +150,6 @@ pub(crate) struct VectorPosition(Option<ViewPosition>);
 
 impl StructurePosition<Vector> for VectorPosition {
     #[inline]
-    fn is_valid(&self) -> bool {
-        self.0.as_ref().is_some_and(ViewPosition::is_valid)
-    }
-
-    #[inline]
     unsafe fn entry<'a>(&'a self, _vector: &'a Vector) -> Option<Entry<'a>> {
         self.0.as_ref()?.entry()
     }

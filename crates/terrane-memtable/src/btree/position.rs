@@ -100,11 +100,6 @@ impl BTreePosition {
 
 impl StructurePosition<BTree> for BTreePosition {
     #[inline]
-    fn is_valid(&self) -> bool {
-        self.0.is_some()
-    }
-
-    #[inline]
     unsafe fn entry<'a>(&'a self, _tree: &'a BTree) -> Option<Entry<'a>> {
         // SAFETY: the caller passes the tree of the position (invariant 1 of this type).
         self.0.as_ref().map(|place| unsafe { NodeRef::new(place.record) }.entry())

@@ -306,14 +306,6 @@ impl LowerPosition {
         }
     }
 
-    pub(super) fn is_valid(&self) -> bool {
-        match self {
-            Self::Nowhere => false,
-            Self::BTree(position) => position.is_valid(),
-            Self::SkipList(position) => position.is_valid(),
-        }
-    }
-
     /// # Safety
     /// `lower` is the level that the position was created with.
     pub(super) unsafe fn entry<'a>(&'a self, lower: &'a Lower) -> Option<Entry<'a>> {

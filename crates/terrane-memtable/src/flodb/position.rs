@@ -187,11 +187,6 @@ impl FloDbPosition {
 
 impl StructurePosition<FloDb> for FloDbPosition {
     #[inline]
-    fn is_valid(&self) -> bool {
-        self.place.is_valid()
-    }
-
-    #[inline]
     unsafe fn entry<'a>(&'a self, memtable: &'a FloDb) -> Option<Entry<'a>> {
         // SAFETY: the caller passes the memtable of the position, which owns its lower level.
         unsafe { self.place.entry(&memtable.lower) }

@@ -105,15 +105,6 @@ impl StructurePosition<Hashed> for HashPosition {
     const USES_BOUNDS: bool = true;
 
     #[inline]
-    fn is_valid(&self) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::ListBucket(_) | Self::Prefix(_) => true,
-            Self::Ordered(position) => position.is_valid(),
-        }
-    }
-
-    #[inline]
     unsafe fn entry<'a>(&'a self, _table: &'a Hashed) -> Option<Entry<'a>> {
         match self {
             Self::Nothing => None,

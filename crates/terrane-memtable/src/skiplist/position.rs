@@ -37,11 +37,6 @@ impl ListPosition {
 
 impl StructurePosition<SkipList> for ListPosition {
     #[inline]
-    fn is_valid(&self) -> bool {
-        self.0.is_some()
-    }
-
-    #[inline]
     unsafe fn entry<'a>(&'a self, list: &'a SkipList) -> Option<Entry<'a>> {
         // SAFETY: the caller guarantees that `list` is the list of the position.
         unsafe { self.node(list) }.map(NodeRef::entry)
