@@ -32,7 +32,7 @@ pub(crate) fn run() -> StepResult {
 /// Runs the steps that depend on no other step. Steps that share a directory of artifacts with the tests
 /// come last, because they wait for the tests' compilation.
 pub(crate) fn checks() -> StepResult {
-    minimum_rust(&["-p", "terrane", "-p", "terrane-server", "-p", "terrane-backup"])?;
+    minimum_rust(&["-p", "terrane"])?;
     crate::platforms::check()?;
     crate::checkers::loom()?;
     crate::package::check()?;
@@ -74,8 +74,7 @@ pub(crate) fn compare() -> StepResult {
     step("clippy of compare", &mut command)
 }
 
-/// Checks packages with the oldest supported toolchain: in CI those that programs depend on, for a release all of the
-/// workspace. In our own code, `clippy::incompatible_msrv` also finds uses of a newer standard library.
+/// Checks packages with the oldest supported toolchain: in CI the engine, for a release all of the workspace. In our own code, `clippy::incompatible_msrv` also finds uses of a newer standard library.
 pub(crate) fn minimum_rust(packages: &[&str]) -> StepResult {
     if !has_minimum_rust() {
         println!(

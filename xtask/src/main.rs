@@ -99,7 +99,7 @@ fn main() -> ExitCode {
             Some(pair) => pair::run(&pair),
             None => return usage(),
         },
-        ["platforms"] => platforms::check(),
+        ["platforms"] => platforms::check_all(),
         ["package"] => package::run(),
         ["release"] => release::run(false),
         ["release", "--execute"] => release::run(true),
