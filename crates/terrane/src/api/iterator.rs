@@ -14,6 +14,7 @@ use crate::base::stats::{Counter, Sample, Timed};
 use crate::engine::ReadView;
 use crate::engine::cursor::VisibleCursor;
 use crate::engine::snapshot_pin::SnapshotPin;
+use crate::files::table::Stretch;
 use crate::files::value::{Key, Value};
 
 /// An iterator over the keys and values of a range, in order, from a snapshot taken when the
@@ -54,7 +55,9 @@ pub struct Iter {
     front: Option<VisibleCursor>,
     /// Boxed, because few iterators go backward, and a small iterator is cheaper to move.
     back: Option<Box<VisibleCursor>>,
-    /// While the front may step within its block: the end of the range by the first eight bytes. Otherwise 0.
+    /// Entries to which the next steps lead. If one is the current entry, the front is on the last of them.
+    stretch: Stretch,
+    /// While a stretch may follow: the end of the range by the first eight bytes. Otherwise 0.
     within: u64,
     /// Whether the front cursor is on an entry that was not returned yet.
     is_front_fresh: bool,
@@ -99,6 +102,7 @@ impl Iter {
             start: (&*start).into(),
             end: end.map(|end| (&*end).into()),
             front: None,
+            stretch: Stretch::default(),
             within: 0,
             back: None,
             is_front_fresh: false,
@@ -148,6 +152,7 @@ impl Iter {
         let key = key.as_ref().max(&self.start[..]);
         let sample = Sample::begin();
         self.within = 0;
+        self.stretch.reset();
         // If the seek fails, the iterator has ended.
         self.is_done = true;
         match &mut self.front {
@@ -188,23 +193,25 @@ impl Iter {
     /// A table or a value could not be read, which ends the iterator.
     #[inline]
     pub fn advance(&mut self) -> Result<bool> {
-        if self.within > 0 && self.step_within() { Ok(true) } else { self.advance_beyond() }
+        if self.stretch.has_next() && self.owner.is_this_process() {
+            self.stretch.step();
+            self.count += 1;
+            return Ok(true);
+        }
+        self.advance_beyond()
     }
 
-    /// Moves to the next entry if it is in the same block. Otherwise the iterator stays where it is, and
-    /// returns false.
-    #[inline(never)]
-    fn step_within(&mut self) -> bool {
-        let within = self.within;
-        let is_here = self.owner.is_this_process();
-        let moved = self.front.as_mut().is_some_and(|front| is_here && front.step_within(within));
-        self.count += u64::from(moved);
-        moved
-    }
-
-    /// Does the same as [`Iter::advance`], also beyond a block.
+    /// Does the same as [`Iter::advance`], also beyond a stretch.
     #[inline(never)]
     fn advance_beyond(&mut self) -> Result<bool> {
+        let may_stretch = self.within > 0 && self.owner.is_this_process();
+        if let (Some(front), true) = (&mut self.front, may_stretch)
+            && front.stretch(&mut self.stretch, self.within)
+        {
+            self.count += 1;
+            return Ok(true);
+        }
+        self.stretch.clear();
         self.within = 0;
         if self.is_done {
             return Ok(false);
@@ -219,6 +226,7 @@ impl Iter {
         self.is_front_fresh = false;
         self.count += 1;
         if !self.front.as_ref().is_some_and(|front| self.is_front_inside(front)) {
+            self.stretch.reset();
             return Ok(false);
         }
         if let (Some(front), IterValues::Load) = (&mut self.front, self.values) {
@@ -226,15 +234,17 @@ impl Iter {
         }
         self.is_done = false;
         self.within = self.end_within();
+        if self.within == 0 && self.stretch.was_used() {
+            self.stretch.reset();
+        }
         Ok(true)
     }
 
-    /// Returns the end of the range by the first eight bytes, if the front may step within its block; 0 if it
-    /// must not.
+    /// Returns the end of the range by the first eight bytes, if a stretch may follow; otherwise 0.
     #[inline]
     fn end_within(&self) -> u64 {
-        let may_step = self.front.as_ref().is_some_and(VisibleCursor::may_step_within);
-        if !may_step || self.back.is_some() || self.values == IterValues::Load {
+        let may_stretch = self.front.as_ref().is_some_and(VisibleCursor::may_stretch);
+        if !may_stretch || self.back.is_some() || self.values == IterValues::Load {
             return 0;
         }
         self.end.as_ref().map_or(u64::MAX, |end| head_of(end))
@@ -274,9 +284,11 @@ impl Iter {
     /// Returns the key of the entry that [`Iter::advance`] moved to; empty if there is none.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        if let Some(front) = self.front_within() {
-            return front.key_within();
-        }
+        self.stretch.key().unwrap_or_else(|| self.key_of_front())
+    }
+
+    #[inline(never)]
+    fn key_of_front(&self) -> &[u8] {
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::key)
     }
 
@@ -284,19 +296,16 @@ impl Iter {
     /// an [`Iter::keys_only`].
     #[inline]
     pub fn value(&self) -> &[u8] {
+        let value = if self.values == IterValues::InPlace { self.stretch.value() } else { None };
+        value.unwrap_or_else(|| self.value_of_front())
+    }
+
+    #[inline(never)]
+    fn value_of_front(&self) -> &[u8] {
         if self.values != IterValues::InPlace {
             return self.checked_value();
         }
-        if let Some(front) = self.front_within() {
-            return front.value_within();
-        }
         self.front.as_ref().filter(|front| front.is_valid()).map_or(&[], VisibleCursor::value)
-    }
-
-    /// Returns the front if it is on an entry from which it may step within its block.
-    #[inline]
-    fn front_within(&self) -> Option<&VisibleCursor> {
-        self.front.as_ref().filter(|_| self.within > 0)
     }
 
     /// Returns when the value of the entry that [`Iter::advance`] moved to expires, in microseconds since
@@ -316,6 +325,13 @@ impl Iter {
         front.map_or(&[], VisibleCursor::value)
     }
 
+    fn pin_front(&self) -> Value {
+        match self.stretch.pin_value() {
+            Some(value) if self.values != IterValues::LeaveOut => value,
+            _ => self.front.as_ref().map_or_else(Value::empty, |front| self.pin(front)),
+        }
+    }
+
     fn pin(&self, cursor: &VisibleCursor) -> Value {
         match self.values {
             IterValues::LeaveOut => Value::empty(),
@@ -330,9 +346,7 @@ impl Iterator for Iter {
     fn next(&mut self) -> Option<Self::Item> {
         match self.advance() {
             Ok(false) => None,
-            Ok(true) => {
-                self.front.as_ref().map(|front| Ok((Key::from(front.key()), self.pin(front))))
-            }
+            Ok(true) => Some(Ok((Key::from(self.key()), self.pin_front()))),
             Err(error) => Some(Err(error)),
         }
     }
@@ -354,7 +368,8 @@ impl Drop for Iter {
     fn drop(&mut self) {
         let context = &self.handle.engine.context;
         if !self.owner.is_this_process() {
-            return fork::leak((self.view.clone(), self.front.take(), self.back.take()));
+            let stretch = std::mem::take(&mut self.stretch);
+            return fork::leak((self.view.clone(), self.front.take(), self.back.take(), stretch));
         }
         context.counters.add_some(Counter::ScanEntries, self.count);
         let cursors = self.front.iter().chain(self.back.as_deref());

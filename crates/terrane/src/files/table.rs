@@ -64,6 +64,7 @@ mod warming;
 mod writer;
 mod zstd;
 
+pub(crate) use block::Stretch;
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::filter_hash;
 pub(crate) use footer::{FOOTER_BYTES, Footer};

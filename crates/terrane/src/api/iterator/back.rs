@@ -8,13 +8,12 @@ use crate::engine::cursor::VisibleCursor;
 impl Iter {
     /// Moves the back to the previous entry; returns false at the start.
     pub(super) fn retreat(&mut self) -> Result<bool> {
-        self.within = 0;
         if self.is_done {
             return Ok(false);
         }
         self.check_process()?;
         self.is_done = true;
-        if let Err(error) = self.step_back() {
+        if let Err(error) = self.leave_stretch().and_then(|()| self.step_back()) {
             // The position of the back is unknown, so the iterator stays empty even after a seek.
             self.end = Some(self.start.clone());
             return Err(error);
@@ -30,6 +29,17 @@ impl Iter {
             return Err(error);
         }
         Ok(!self.is_done)
+    }
+
+    /// Moves the front to the current entry of the stretch.
+    fn leave_stretch(&mut self) -> Result<()> {
+        self.within = 0;
+        let left = self.stretch.left();
+        self.stretch.reset();
+        match (&mut self.front, left) {
+            (Some(front), Some(left)) if left > 0 => front.step_back(left),
+            _ => Ok(()),
+        }
     }
 
     fn step_back(&mut self) -> Result<()> {

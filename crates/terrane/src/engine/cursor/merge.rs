@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use super::source::Source;
 use crate::base::error::Result;
 use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
+use crate::files::table::Stretch;
 use crate::files::value::Value;
 
 /// The direction in which a cursor was positioned and therefore steps.
@@ -81,7 +82,7 @@ impl MergeCursor {
 
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
-        self.current().map_or(&[], Source::key)
+        if let Some(source) = self.current() { source.key() } else { &[] }
     }
 
     /// Returns true if the cursor is on a value that was written at or before `seq` and does not
@@ -103,7 +104,7 @@ impl MergeCursor {
 
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
-        self.current().map_or(&[], Source::value)
+        if let Some(source) = self.current() { source.value() } else { &[] }
     }
 
     pub(crate) fn pin_value(&self) -> Value {
@@ -253,8 +254,8 @@ impl MergeCursor {
         {
             self.skip_older_versions()?;
         }
-        // Written out, because the compiler would not inline `step` here, in the inner loop of
-        // scans.
+        // Written out, because the compiler would not inline `step` here, in the inner loop of scans of several
+        // sources.
         let Some(source) = self.first_source() else { return Ok(()) };
         if let Err(error) = source.next_key() {
             self.order.clear();
@@ -264,25 +265,37 @@ impl MergeCursor {
         Ok(())
     }
 
-    /// Returns true if [`MergeCursor::step_within`] will probably succeed.
+    /// Returns true if [`MergeCursor::stretch`] will probably succeed.
     #[inline]
     pub(crate) fn is_in_stretch(&self) -> bool {
         self.is_in_stretch
     }
 
-    /// Makes a step that needs only the block of the first source: to an entry below `below` and before the
-    /// entries of all other sources, by the first eight bytes of the keys, which is a value that was written at or
-    /// before `seq` and does not expire. Returns false, and stays where it is, if the next entry is not one.
+    /// Decodes the next entries of the block of the first source as a stretch: below `below` and before the entries
+    /// of all other sources, by the first eight bytes of the keys, and values that were written at or before `seq`
+    /// and do not expire. Returns false, and stays where it is, if the next entry is not one.
     ///
     /// The head of the first source in `order` is then that of an earlier entry, but still below the others.
-    #[inline(always)]
-    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
+    #[inline]
+    pub(crate) fn stretch(&mut self, stretch: &mut Stretch, below: u64, seq: SeqNo) -> bool {
         let Some(first) = self.order.first() else { return false };
         let below = self.order.get(1).map_or(below, |second| below.min(second.head));
         match self.sources.get_mut(first.source) {
-            Some(Source::Run(run)) => run.step_within(below, seq),
+            Some(Source::Run(run)) => run.stretch(stretch, below, seq),
             _ => false,
         }
+    }
+
+    /// Moves `count` entries back after [`MergeCursor::stretch`].
+    pub(crate) fn step_back(&mut self, count: usize) -> Result<()> {
+        let moved = match self.first_source() {
+            Some(Source::Run(run)) => run.step_back(count),
+            _ => Ok(()),
+        };
+        if moved.is_err() {
+            self.order.clear();
+        }
+        moved
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::base::error::Result;
 use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::engine::version::OpenRun;
-use crate::files::table::{Heat, ScanPace, TableCursor};
+use crate::files::table::{Heat, ScanPace, Stretch, TableCursor};
 use crate::files::value::Value;
 
 /// Iterates over the entries of a run, table by table, in both directions.
@@ -47,7 +47,7 @@ impl RunCursor {
 
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
-        self.entries.as_ref().map_or(&[], TableCursor::key)
+        if let Some(entries) = &self.entries { entries.key() } else { &[] }
     }
 
     /// Returns the first eight bytes of the key, as in [`terrane_memtable::head_of`].
@@ -68,7 +68,7 @@ impl RunCursor {
 
     #[inline]
     pub(crate) fn value(&self) -> &[u8] {
-        self.entries.as_ref().map_or(&[], TableCursor::value)
+        if let Some(entries) = &self.entries { entries.value() } else { &[] }
     }
 
     pub(crate) fn pin_value(&self) -> Value {
@@ -159,10 +159,15 @@ impl RunCursor {
         if entries.is_valid() { Ok(()) } else { self.next_table() }
     }
 
-    /// See [`BlockCursor::step_within`](crate::files::table::TableCursor::step_within).
-    #[inline(always)]
-    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
-        self.entries.as_mut().is_some_and(|entries| entries.step_within(below, seq))
+    /// See [`TableCursor::stretch`].
+    #[inline]
+    pub(crate) fn stretch(&mut self, stretch: &mut Stretch, below: u64, seq: SeqNo) -> bool {
+        self.entries.as_mut().is_some_and(|entries| entries.stretch(stretch, below, seq))
+    }
+
+    /// Moves `count` entries back after [`RunCursor::stretch`].
+    pub(crate) fn step_back(&mut self, count: usize) -> Result<()> {
+        self.entries.as_mut().map_or(Ok(()), |entries| entries.step_back(count))
     }
 
     pub(crate) fn previous(&mut self) -> Result<()> {

@@ -3,7 +3,7 @@
 
 mod chain;
 mod load;
-mod within;
+mod stretch;
 
 pub(crate) use load::ValueSource;
 

@@ -128,6 +128,12 @@ impl BlockRef {
         self.0
     }
 
+    /// Returns true if both are references to the same block.
+    #[inline]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+
     /// Returns a view that lives as long as this reference is borrowed.
     #[inline]
     pub(crate) fn view(&self) -> BlockView<'_> {

@@ -31,6 +31,7 @@ mod heads;
 mod key_buffer;
 mod search;
 mod sizes;
+mod stretch;
 #[cfg(test)]
 mod tests;
 mod usual;
@@ -38,6 +39,7 @@ mod usual;
 pub(crate) use builder::BlockBuilder;
 pub(crate) use cursor::BlockCursor;
 use heads::{HEAD_BYTES, head_of_suffix};
+pub(crate) use stretch::Stretch;
 
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block::BlockCursor;
+use super::block::{BlockCursor, Stretch};
 use super::index::Narrowed;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
@@ -252,11 +252,21 @@ impl TableCursor {
         if self.entries.is_valid() { Ok(()) } else { self.skip_key() }
     }
 
-    /// See [`BlockCursor::step_within`].
-    #[inline(always)]
-    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
-        // The next block is prefetched by the step to the entry before this one.
-        self.entries.remaining() != BEFORE_NEXT_BLOCK + 1 && self.entries.step_within(below, seq)
+    /// Decodes the next entries of the block as a stretch, as [`BlockCursor::stretch`] does.
+    #[inline]
+    pub(crate) fn stretch(&mut self, stretch: &mut Stretch, below: u64, seq: SeqNo) -> bool {
+        let before = self.entries.remaining();
+        let seq = (!self.table.is_visible(seq)).then_some(seq);
+        let moved = self.entries.stretch(stretch, below, seq);
+        if before > BEFORE_NEXT_BLOCK {
+            self.prefetch_next_block();
+        }
+        moved
+    }
+
+    /// Moves `count` entries back after [`TableCursor::stretch`].
+    pub(crate) fn step_back(&mut self, count: usize) -> Result<()> {
+        self.step(|entries| entries.step_back(count))
     }
 
     /// Moves from past the end of a block to the first entry whose key is not the last key of that

@@ -16,7 +16,8 @@ impl Table {
     }
 
     /// Returns true if a reader at `seq` sees all versions in the table, so that the newest one answers it.
-    fn is_visible(&self, seq: SeqNo) -> bool {
+    #[inline]
+    pub(super) fn is_visible(&self, seq: SeqNo) -> bool {
         seq >= self.info().largest_seq
     }
 

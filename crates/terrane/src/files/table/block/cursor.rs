@@ -19,17 +19,17 @@ const ENTRIES_AHEAD: usize = 4;
 /// accessors cost nothing.
 #[derive(Debug, Default)]
 pub(crate) struct BlockCursor {
-    block: Option<BlockRef>,
-    layout: Layout,
+    pub(super) block: Option<BlockRef>,
+    pub(super) layout: Layout,
     /// The index of the current entry; [`Layout::count`] if the cursor is not on an entry.
-    index: usize,
+    pub(super) index: usize,
     /// The key of the current entry. It always begins with the prefix of the block.
-    key: KeyBuffer,
+    pub(super) key: KeyBuffer,
     /// The first four bytes of the suffix of the key, as in the block.
-    head: u32,
-    seq: SeqNo,
-    kind: Option<EntryKind>,
-    value: Range<usize>,
+    pub(super) head: u32,
+    pub(super) seq: SeqNo,
+    pub(super) kind: Option<EntryKind>,
+    pub(super) value: Range<usize>,
 }
 
 impl BlockCursor {
@@ -138,8 +138,8 @@ impl BlockCursor {
     }
 
     /// Moves forward to the first entry of the block that does not have the current key.
-    // Inlined up to `Iter::advance`, because this is the inner loop of scans, and results would
-    // otherwise pass through memory at each call.
+    // Inlined up to `Iter::advance`, because this is the inner loop of scans of several sources, and results
+    // would otherwise pass through memory at each call.
     #[inline(always)]
     pub(crate) fn next_key(&mut self) -> Decoded<()> {
         let head = self.head;
@@ -156,30 +156,9 @@ impl BlockCursor {
         self.walk(next, |index| index + ENTRIES_AHEAD)
     }
 
-    /// Moves to the next entry if the block has one, and if it is another key's, which is below `below` by
-    /// the first eight bytes, and a value that was written at or before `seq` and does not expire. Otherwise
-    /// the cursor stays where it is, and returns false.
-    ///
-    /// Most steps of a scan are such steps, and this is all that they do.
-    #[inline(always)]
-    pub(crate) fn step_within(&mut self, below: u64, seq: SeqNo) -> bool {
-        let Some(bytes) = self.block.as_deref() else { return false };
-        let block = Block::new(bytes, &self.layout);
-        let index = self.index + 1;
-        let Some(entry) = block.usual_value(index) else { return false };
-        let rest = bytes.get(entry.rest_start..).unwrap_or_default();
-        let key_head = self.key.head_with(entry.head, entry.suffix_len, rest);
-        if entry.head == self.head || entry.seq > seq || key_head >= below {
-            return false;
-        }
-        block.prefetch_at(index + ENTRIES_AHEAD);
-        self.key.set_suffix(key_head, entry.head, entry.suffix_len, rest);
-        self.head = entry.head;
-        self.index = index;
-        self.seq = entry.seq;
-        self.kind = Some(EntryKind::Value);
-        self.value = entry.value;
-        true
+    /// Moves `count` entries back after [`BlockCursor::stretch`].
+    pub(crate) fn step_back(&mut self, count: usize) -> Decoded<()> {
+        self.go_to(self.index.saturating_sub(count))
     }
 
     pub(crate) fn previous(&mut self) -> Decoded<()> {

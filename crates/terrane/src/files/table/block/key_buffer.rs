@@ -3,10 +3,12 @@
 //! Keys of usual length are stored in the buffer itself, so that a scan allocates nothing, and are
 //! copied in pieces of fixed length, which compile to single instructions.
 
+use std::cmp::Ordering;
+
 use super::HEAD_BYTES;
 
 /// The maximum length of keys stored in the buffer itself.
-const INLINE_BYTES: usize = 64;
+pub(super) const INLINE_BYTES: usize = 64;
 
 /// The length of the pieces in which suffixes are copied.
 const PIECE_BYTES: usize = 16;
@@ -39,6 +41,39 @@ impl Default for KeyBuffer {
     }
 }
 
+/// Copies a suffix to the bytes after a prefix, unless it is too long, or so near the end of the block that a piece
+/// could extend beyond it.
+#[inline(always)]
+pub(super) fn copy_pieces(after: &mut [u8], head: u32, rest_len: usize, rest: &[u8]) -> Option<()> {
+    let (first, mut to) = after.split_first_chunk_mut::<HEAD_BYTES>()?;
+    // Copies all four bytes; the length excludes the padding of a shorter suffix.
+    *first = head.to_be_bytes();
+    let mut from = rest;
+    let mut copied = 0;
+    while copied < rest_len {
+        let (piece, next_from) = from.split_first_chunk::<PIECE_BYTES>()?;
+        let (target, next_to) = to.split_first_chunk_mut::<PIECE_BYTES>()?;
+        *target = *piece;
+        (from, to) = (next_from, next_to);
+        copied += PIECE_BYTES;
+    }
+    Some(())
+}
+
+/// Does the same, with fewer checks for short suffixes.
+#[inline(always)]
+pub(super) fn copy_suffix(after: &mut [u8], head: u32, rest_len: usize, rest: &[u8]) -> Option<()> {
+    if rest_len <= PIECE_BYTES
+        && let Some(to) = after.first_chunk_mut::<{ HEAD_BYTES + PIECE_BYTES }>()
+        && let Some(piece) = rest.first_chunk::<PIECE_BYTES>()
+    {
+        to[..HEAD_BYTES].copy_from_slice(&head.to_be_bytes());
+        to[HEAD_BYTES..].copy_from_slice(piece);
+        return Some(());
+    }
+    copy_pieces(after, head, rest_len, rest)
+}
+
 impl KeyBuffer {
     /// Replaces the key by `prefix`, which the following keys share.
     pub(super) fn set_prefix(&mut self, prefix: &[u8]) {
@@ -61,7 +96,8 @@ impl KeyBuffer {
         self.len = self.prefix_len + suffix_len;
         self.head = key_head;
         let rest_len = suffix_len.saturating_sub(HEAD_BYTES);
-        if self.copy_pieces(head, rest_len, rest).is_none() {
+        let after = self.inline.get_mut(self.prefix_len..).unwrap_or_default();
+        if copy_suffix(after, head, rest_len, rest).is_none() {
             self.set_long(head, suffix_len, rest.get(..rest_len).unwrap_or_default());
         }
     }
@@ -84,27 +120,7 @@ impl KeyBuffer {
         self.prefix_head | suffix >> (8 * self.prefix_len)
     }
 
-    /// Copies a suffix into the inline bytes, unless it is too long, or so near the end of the block
-    /// that a piece could extend beyond it.
-    #[inline(always)]
-    fn copy_pieces(&mut self, head: u32, rest_len: usize, rest: &[u8]) -> Option<()> {
-        let after = self.inline.get_mut(self.prefix_len..)?;
-        let (first, mut to) = after.split_first_chunk_mut::<HEAD_BYTES>()?;
-        // Copies all four bytes; the length excludes the padding of a shorter suffix.
-        *first = head.to_be_bytes();
-        let mut from = rest;
-        let mut copied = 0;
-        while copied < rest_len {
-            let (piece, next_from) = from.split_first_chunk::<PIECE_BYTES>()?;
-            let (target, next_to) = to.split_first_chunk_mut::<PIECE_BYTES>()?;
-            *target = *piece;
-            (from, to) = (next_from, next_to);
-            copied += PIECE_BYTES;
-        }
-        Some(())
-    }
-
-    /// Does the same as `copy_pieces`, for any key.
+    /// Does the same as [`copy_pieces`], for any key.
     #[cold]
     fn set_long(&mut self, head: u32, suffix_len: usize, rest: &[u8]) {
         let first = head.to_be_bytes();
@@ -125,6 +141,33 @@ impl KeyBuffer {
         self.long.truncate(self.prefix_len);
         self.long.extend_from_slice(first);
         self.long.extend_from_slice(rest);
+    }
+
+    /// Replaces the key by another one with the prefix: the first `len` bytes of `key`.
+    #[inline]
+    pub(super) fn set_short(&mut self, key: &[u8; INLINE_BYTES], len: usize) {
+        self.inline = *key;
+        self.len = len;
+        self.head = terrane_memtable::head_of(self.as_slice());
+    }
+
+    /// Returns bytes that begin with the prefix, and its length, if it is short.
+    #[inline]
+    pub(super) fn short_prefix(&self) -> Option<(&[u8; INLINE_BYTES], usize)> {
+        (self.prefix_len < INLINE_BYTES).then_some((&self.inline, self.prefix_len))
+    }
+
+    /// Returns a bound for the first four bytes of a suffix: the first eight bytes of a key with this prefix and a
+    /// suffix below the bound are below `below`. Where four bytes do not decide, it is lower than necessary.
+    #[inline]
+    pub(super) fn head_below(&self, below: u64) -> u64 {
+        let suffix_bits = 64_usize.saturating_sub(8 * self.prefix_len);
+        let prefix_of = |head: u64| head.checked_shr(suffix_bits as u32).unwrap_or(0);
+        match prefix_of(self.prefix_head).cmp(&prefix_of(below)) {
+            Ordering::Less => u64::MAX,
+            Ordering::Equal if suffix_bits > 0 => below << (64 - suffix_bits) >> 32,
+            Ordering::Equal | Ordering::Greater => 0,
+        }
     }
 
     /// Returns the key.
@@ -173,5 +216,37 @@ mod tests {
                 }
             }
         }
+    }
+    #[test]
+    fn bounds_of_heads_are_those_of_keys() {
+        let words: Vec<Vec<u8>> = [0, 1, 0x7f, 0xff]
+            .iter()
+            .flat_map(|byte| (0..=12).map(|len| vec![*byte; len]))
+            .chain((0..12).map(|len| b"abcdefghijkl"[..len].to_vec()))
+            .collect();
+        let (mut inside, mut exact) = (0, 0);
+        for prefix in &words {
+            let mut buffer = KeyBuffer::default();
+            buffer.set_prefix(prefix);
+            for (bound, suffix) in
+                words.iter().flat_map(|bound| words.iter().map(move |word| (bound, word)))
+            {
+                let below = head_of(bound);
+                let head = u64::from(head_of_suffix(suffix));
+                let key = [&prefix[..], suffix].concat();
+                let is_inside = head < buffer.head_below(below);
+                assert!(!is_inside || head_of(&key) < below, "{prefix:?} {suffix:?} {bound:?}");
+                // Four bytes decide unless they are equal to those of the bound.
+                let decided = prefix.len() + HEAD_BYTES >= 8
+                    || key.get(..prefix.len() + HEAD_BYTES)
+                        != bound.get(..prefix.len() + HEAD_BYTES);
+                if decided && suffix.len() >= HEAD_BYTES && bound.len() >= 8 {
+                    assert_eq!(is_inside, head_of(&key) < below, "{prefix:?} {suffix:?} {bound:?}");
+                    exact += 1;
+                }
+                inside += usize::from(is_inside);
+            }
+        }
+        assert!(inside > 1000 && exact > 1000, "{inside} {exact}");
     }
 }

@@ -179,6 +179,72 @@ fn damaged_blocks_give_errors_or_entries_and_never_panic() {
         let _ = cursor.seek_first();
         let _ = cursor.next();
         let _ = cursor.next_key();
+        let mut stretch = Stretch::default();
+        while cursor.stretch(&mut stretch, u64::MAX, rng.percent(50).then_some(MAX_SEQ)) {
+            loop {
+                let found =
+                    (stretch.key().map(<[u8]>::to_vec), stretch.value().map(<[u8]>::to_vec));
+                cursor.step_back(stretch.left().unwrap()).unwrap();
+                let alone = (Some(cursor.key().to_vec()), Some(cursor.value().to_vec()));
+                assert_eq!(found, alone);
+                if !stretch.has_next() {
+                    break;
+                }
+                stretch.step();
+                (0..=stretch.left().unwrap()).for_each(|_| cursor.next().unwrap());
+            }
+        }
         let _ = cursor.seek_last();
     }
+}
+
+#[test]
+fn stretches_are_the_entries_that_steps_find() {
+    let seed = seed_from_env(24);
+    let (mut stepped, mut ended) = (0, 0);
+    for round in 0..300 {
+        let mut rng = Rng::new(seed + round);
+        let entries = random_entries(&mut rng);
+        let mut cursor = cursor(&build(&entries));
+        cursor.seek_first().unwrap();
+        let mut stretch = Stretch::default();
+        let seqs: Vec<SeqNo> = entries.iter().map(|((_, seq), _)| seq.0).collect();
+        let seq = rng.percent(50).then(|| *rng.pick(&seqs));
+        let ((last, _), _) = rng.pick(&entries);
+        let below = if rng.percent(50) { u64::MAX } else { terrane_memtable::head_of(last) };
+        let mut at = 0;
+        while cursor.is_valid() {
+            if !cursor.stretch(&mut stretch, below, seq) {
+                assert!(!stretch.has_next() && stretch.key().is_none());
+                assert_at(&cursor, entries.get(at));
+                cursor.next_key().unwrap();
+                let ((here, _), _) = &entries[at];
+                at += entries[at..].iter().take_while(|((key, _), _)| key == here).count();
+                assert_at(&cursor, entries.get(at));
+                continue;
+            }
+            loop {
+                let ((before, _), _) = &entries[at];
+                at += 1;
+                stepped += 1;
+                let ((key, entry_seq), (kind, value)) = &entries[at];
+                assert_eq!((stretch.key(), stretch.value()), (Some(&key[..]), Some(&value[..])));
+                assert_eq!(stretch.pin_value().unwrap(), value[..]);
+                assert!(key != before && *kind == EntryKind::Value);
+                assert!(seq.is_none_or(|seq| entry_seq.0 <= seq));
+                assert!(terrane_memtable::head_of(key) < below);
+                if !stretch.has_next() || rng.percent(10) {
+                    break;
+                }
+                stretch.step();
+            }
+            ended += usize::from(stretch.has_next());
+            let last = at + stretch.left().unwrap();
+            assert_at(&cursor, entries.get(last));
+            cursor.step_back(stretch.left().unwrap()).unwrap();
+            assert_at(&cursor, entries.get(at));
+        }
+        assert_eq!(at, entries.len());
+    }
+    assert!(stepped > 2_000 && ended > 100, "{stepped} {ended}");
 }
