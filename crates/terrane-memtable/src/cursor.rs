@@ -24,8 +24,8 @@ pub struct Cursor {
     bounds: ReadBounds,
     /// The entry under the cursor, which readers ask for several times.
     ///
-    /// Invariant 2: it is what the position returned after its last move. Its bytes are in the
-    /// memtable or on the heap, and stay until the next one, because the position would lend them that long.
+    /// Invariant 2: it is what the position returned after its last move. Its bytes are not in the position itself,
+    /// and stay where they are until the next move, because the position would lend them that long.
     current: Option<Current>,
     memtable: Arc<Memtable>,
 }
@@ -81,6 +81,7 @@ impl Cursor {
     /// nothing. Call it before the first seek.
     pub fn skip_front_level(&mut self) {
         self.position.skip_front_level(&self.memtable.structure);
+        self.moved();
     }
 
     /// Returns whether the cursor is on an entry.
