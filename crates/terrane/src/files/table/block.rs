@@ -35,11 +35,13 @@ mod stretch;
 #[cfg(test)]
 mod tests;
 mod usual;
+mod usual_find;
 
 pub(crate) use builder::BlockBuilder;
 pub(crate) use cursor::BlockCursor;
 use heads::{HEAD_BYTES, head_of_suffix};
 pub(crate) use stretch::Stretch;
+pub(super) use usual_find::{VersionAt, find_usual};
 
 use std::ops::Range;
 

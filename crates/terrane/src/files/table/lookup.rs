@@ -5,7 +5,7 @@
 
 use std::convert::identity;
 
-use super::block::{Block, Layout};
+use super::block::{Block, Layout, VersionAt, find_usual};
 use super::blocks::BLOCK_HEAD_LINES;
 use super::filter::{self, Filter};
 use super::index::{Index, Narrowed};
@@ -253,11 +253,29 @@ pub(super) fn find(
     key: &[u8],
     seq: SeqNo,
 ) -> Decoded<Option<FoundVersion>> {
+    let found = match find_usual(&block, low, key, seq) {
+        Some(found) => found,
+        None => find_any(block, low, key, seq)?,
+    };
+    Ok(found.map(|VersionAt { seq, kind, value }| FoundVersion {
+        seq,
+        kind,
+        value: Value::of_block(block, value),
+    }))
+}
+
+/// Does the same for any block.
+#[inline(never)]
+fn find_any(
+    block: BlockView<'_>,
+    low: Option<usize>,
+    key: &[u8],
+    seq: SeqNo,
+) -> Decoded<Option<VersionAt>> {
     let layout = Layout::parse(&block)?;
     let entry = Block::new(&block, &layout).find(low, key, seq)?;
     Ok(entry.map(|entry| {
         let value = entry.value_start..entry.value_start + entry.value.len();
-        let value = Value::of_block(block, value);
-        FoundVersion { seq: entry.seq, kind: entry.kind, value }
+        VersionAt { seq: entry.seq, kind: entry.kind, value }
     }))
 }

@@ -149,7 +149,7 @@ impl Place {
 }
 
 impl Entries {
-    /// Returns the entries of a stretch, of which up to `limit` begin with the prefix of `block`.
+    /// Returns the entries of a stretch, of which the first `limit` begin with the prefix of `block`.
     #[inline]
     fn of<'a>(
         entries: &'a mut Option<Box<Self>>,

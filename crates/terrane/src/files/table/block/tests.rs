@@ -63,6 +63,7 @@ fn assert_at(cursor: &BlockCursor, expected: Option<&Entry>) {
 #[test]
 fn cursors_find_and_walk_all_entries() {
     let seed = seed_from_env(21);
+    let mut usually = 0;
     for round in 0..300 {
         let mut rng = Rng::new(seed + round);
         let entries = random_entries(&mut rng);
@@ -102,8 +103,15 @@ fn cursors_find_and_walk_all_entries() {
             let found = Block::new(&bytes, &layout).find(None, &key, seq).unwrap();
             let expected = entries.get(at).filter(|((found, _), _)| *found == key);
             assert_eq!(found.map(|entry| entry.seq), expected.map(|((_, seq), _)| seq.0));
+            if let Some(usual) = find_usual(&bytes, None, &key, seq) {
+                let found = usual.map(|version| (version.seq, version.kind, &bytes[version.value]));
+                let expected = expected.map(|((_, seq), (kind, value))| (seq.0, *kind, &value[..]));
+                assert_eq!(found, expected);
+                usually += 1;
+            }
         }
     }
+    assert!(usually > 5_000, "{usually}");
 }
 
 #[test]
@@ -155,6 +163,9 @@ fn lookups_in_random_damaged_blocks_never_return_a_newer_version() {
         if let Ok(Some(found)) = Block::new(&bytes, &layout).find(None, b"k", seq) {
             assert!(found.seq <= seq, "seed {}: {} > {seq}", seed + round, found.seq);
         }
+        if let Some(Some(found)) = find_usual(&bytes, None, b"k", seq) {
+            assert!(found.seq <= seq, "seed {}: {} > {seq}", seed + round, found.seq);
+        }
     }
 }
 
@@ -175,6 +186,10 @@ fn damaged_blocks_give_errors_or_entries_and_never_panic() {
             let _ = block.entry(index);
         }
         let _ = block.search_from(block.narrow(b"p"), b"p", 5);
+        for key in [&b"p"[..], b"a", b"\0\x01"] {
+            let found = find_usual(&bytes, None, key, MAX_SEQ).flatten();
+            assert!(found.is_none_or(|version| bytes.get(version.value).is_some()));
+        }
         let mut cursor = cursor(&bytes);
         let _ = cursor.seek_first();
         let _ = cursor.next();
