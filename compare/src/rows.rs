@@ -77,7 +77,7 @@ const fn ycsb(name: &'static str) -> Row {
 }
 
 /// All rows, in the order of the tables.
-pub(crate) const ALL: [Row; 28] = [
+pub(crate) const ALL: [Row; 31] = [
     row("fillseq", "fillseq"),
     row("fillrandom", "fillrandom"),
     row("overwrite", "overwrite"),
@@ -86,6 +86,8 @@ pub(crate) const ALL: [Row; 28] = [
     row("fillsync", "fillsync"),
     large("fill4k", "fillrandom", 4096, 10),
     large("fill16k", "fillrandom", 16384, 40),
+    large("fill256k", "fillrandom", 256 << 10, 640),
+    large("fill1m", "fillrandom", 1 << 20, 2560),
     small("fillsmall", "fillrandom"),
     warm(row("readrandom", "readrandom")),
     warm(row("readmissing", "readmissing")),
@@ -98,6 +100,7 @@ pub(crate) const ALL: [Row; 28] = [
     warm(fewer("readwhilewriting", "readwhilewriting", 2)),
     warm(large("read4k", "readrandom", 4096, 10)),
     warm(large("read16k", "readrandom", 16384, 40)),
+    warm(large("read1m", "readrandom", 1 << 20, 2560)),
     warm(small("readsmall", "readrandom")),
     ycsb("ycsb-load"),
     warm(ycsb("ycsb-a")),
