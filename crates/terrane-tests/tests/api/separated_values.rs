@@ -201,6 +201,25 @@ fn a_scan_of_keys_reads_no_values() {
     assert_eq!(db.stats().value_bytes_read - before, 1000, "the value after the range is not read");
 }
 
+/// Values above 128 KiB were never cached, so that each lookup of one read all of it, also from a cache of gigabytes.
+#[test]
+fn values_that_are_small_next_to_the_cache_are_read_once() {
+    const LEN: u64 = 1 << 20;
+    for (budget, reads) in [(512 << 20, 1..4), (16 << 20, 20..21)] {
+        let design = "balanced; buffer=4MiB; values=separate(4KiB)".parse().unwrap();
+        let options = in_memory().0.design(design).memory_budget(budget);
+        let db = options.open(DIR).unwrap();
+        db.put("key", vec![7; LEN as usize]).unwrap();
+        db.flush().unwrap();
+        let before = db.stats().value_bytes_read;
+        for _ in 0..20 {
+            assert_eq!(db.get("key").unwrap().unwrap().len(), LEN as usize);
+        }
+        let read = db.stats().value_bytes_read - before;
+        assert!(reads.contains(&(read / LEN)) && read % LEN == 0, "{budget}: {read}");
+    }
+}
+
 #[test]
 fn dropped_keyspaces_and_checkpoints() {
     let (db, options, storage) = open("separate(100)");

@@ -1,6 +1,7 @@
 //! A value file in use.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,8 +14,12 @@ use crate::files::table::{TableEnvironment, TableReader};
 use crate::files::value::Value;
 use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
-/// Larger values are not cached, because each would displace many blocks.
-const CACHED_BYTES_MAX: u32 = 128 << 10;
+/// Values of up to this length are always cached.
+const CACHED_BYTES: u32 = 128 << 10;
+
+/// A longer value is cached if it takes at most one part in so many of the capacity: each displaces as many blocks as
+/// it is long.
+const CACHED_SHARE: usize = 64;
 
 /// The length of the parts of a file that have one slot each: at most one value of a part is in
 /// memory. The slots thus take no more memory than those of a table with blocks of this length.
@@ -112,20 +117,15 @@ impl ValueFile {
     /// # Errors
     /// The value cannot be read, or is not the one to which the pointer refers.
     pub(crate) fn read(&self, pointer: &ValuePointer) -> Result<Value> {
-        if pointer.len > CACHED_BYTES_MAX {
+        if let Some(value) = self.cached(pointer) {
+            return Ok(value);
+        }
+        if !self.may_cache(pointer.len) {
             return self.read_once(pointer);
         }
         let count = self.size_bytes.div_ceil(self.slot_bytes) as usize;
         let slots = self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
-        let slot = (pointer.offset / self.slot_bytes) as usize;
-        let part = TAG_BYTES..TAG_BYTES + pointer.len as usize;
-        // A damaged pointer may have the right tag with another length.
-        if let Some(block) = slots.get(slot, &pin())
-            && block.len() == part.end
-            && block.get(..TAG_BYTES) == Some(&tag_of(pointer)[..])
-        {
-            return Ok(Value::of_block(block, part));
-        }
+        let part = part_of(pointer);
         self.check_bounds(pointer)?;
         let mut block = self.environment.allocate_at_once(part.end);
         self.fill(pointer, block.get_mut(part.clone()).unwrap_or_default())?;
@@ -134,8 +134,26 @@ impl ValueFile {
         }
         let block = block.freeze();
         let value = Value::of_block(block.view(), part);
-        slots.fill(slot, block, Priority::Data);
+        slots.fill(self.slot_of(pointer), block, Priority::Data);
         Ok(value)
+    }
+
+    fn slot_of(&self, pointer: &ValuePointer) -> usize {
+        (pointer.offset / self.slot_bytes) as usize
+    }
+
+    /// Returns a value that is in memory.
+    fn cached(&self, pointer: &ValuePointer) -> Option<Value> {
+        let (slots, part, guard) = (self.slots.get()?, part_of(pointer), pin());
+        let block = slots.get(self.slot_of(pointer), &guard)?;
+        // A damaged pointer may have the right tag with another length.
+        let is_it = block.len() == part.end && block.get(..TAG_BYTES) == Some(&tag_of(pointer)[..]);
+        is_it.then(|| Value::of_block(block, part))
+    }
+
+    fn may_cache(&self, len: u32) -> bool {
+        let capacity = || self.environment.buffer.bytes().capacity;
+        len <= CACHED_BYTES || len as usize <= capacity() / CACHED_SHARE
     }
 
     /// Reads a value as [`Self::read`] does, for a job that reads each value once.
@@ -191,6 +209,11 @@ impl ValueFile {
     fn corrupt(&self, offset: u64, detail: &str) -> Error {
         Error::corruption(&self.path, Some(offset), "value", detail)
     }
+}
+
+/// Returns which part of a block in memory is the value.
+fn part_of(pointer: &ValuePointer) -> Range<usize> {
+    TAG_BYTES..TAG_BYTES + pointer.len as usize
 }
 
 /// Returns the tag before a value in memory, which identifies the value.
