@@ -3,6 +3,7 @@
 //! Most entries of a scan come from the same block as the ones before them. To decode several at once keeps the
 //! places of the parts of the block in registers, and a step to the next one is an addition.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use terrane_memtable::prefetch_line;
@@ -18,9 +19,18 @@ use crate::files::value::Value;
 /// The maximum number of entries.
 const COUNT_MAX: usize = 16;
 
-/// The maximum number of entries at the beginning of a scan. It doubles with each stretch that has as many, so that
-/// short scans decode few entries that they do not return.
+/// The maximum number of entries at the beginning of a scan. It grows by half with each stretch that has as many, so
+/// that short scans decode few entries that they do not return.
 const COUNT_FIRST: usize = 2;
+
+/// The minimum number of entries that are prefetched after a stretch, which is otherwise their number in it.
+const AHEAD_MIN: usize = 8;
+
+thread_local! {
+    /// The entries of a dropped stretch, kept because short scans would otherwise spend much of their time on
+    /// allocation.
+    static SPARE: Cell<Option<Box<Entries>>> = const { Cell::new(None) };
+}
 
 /// The highest bits of the bytes in which a sequence number and kind may end. Larger ones are left to steps, so that
 /// the sum with a base of at most [`BASE_MAX`] is a valid sequence number.
@@ -141,6 +151,18 @@ impl Stretch {
     }
 }
 
+impl Drop for Stretch {
+    /// Keeps the memory for the next scan of this thread.
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(mut entries) = self.entries.take() {
+            entries.block = None;
+            // If the thread is exiting, the memory is freed instead.
+            let _ = SPARE.try_with(|cell| cell.set(Some(entries)));
+        }
+    }
+}
+
 impl Place {
     #[inline]
     fn value(&self) -> Range<usize> {
@@ -175,6 +197,9 @@ impl Entries {
 
     #[inline(never)]
     fn new() -> Box<Self> {
+        if let Some(spare) = SPARE.try_with(Cell::take).unwrap_or_default() {
+            return spare;
+        }
         let (keys, places) = ([[0; INLINE_BYTES]; COUNT_MAX], [Place::default(); COUNT_MAX]);
         Box::new(Self { block: None, prefetched: 0, prefixed: 0, keys, places })
     }
@@ -275,8 +300,8 @@ impl BlockCursor {
         }
         let prefix = (prefix, stretch.limit);
         let entries = Entries::of(&mut stretch.entries, block_ref, prefix);
-        let next_limit = (stretch.limit * 2).min(COUNT_MAX);
-        let prefetched = end.saturating_add(next_limit).min(block.len());
+        let ahead = stretch.limit.max(AHEAD_MIN);
+        let prefetched = end.saturating_add(ahead).min(block.len());
         Parts::prefetch(block, entries.prefetched.max(first)..prefetched);
         entries.prefetched = prefetched;
 
@@ -312,7 +337,9 @@ impl BlockCursor {
             (head, word, start) = (entry_head, entry.word, end);
             count += 1;
         }
-        stretch.limit = if first + count == end { next_limit } else { count.max(COUNT_FIRST) };
+        let grown = stretch.limit + stretch.limit.div_ceil(2);
+        stretch.limit =
+            if first + count == end { grown.min(COUNT_MAX) } else { count.max(COUNT_FIRST) };
         let Some(last) = count.checked_sub(1) else { return false };
         let place = entries.places[last];
         self.key.set_short(&entries.keys[last], place.key_len as usize);
