@@ -151,6 +151,11 @@ impl Stretch {
     }
 }
 
+/// Returns the maximum number of entries of the stretch after one that had `limit`.
+fn grown(limit: usize) -> usize {
+    (limit + limit.div_ceil(2)).min(COUNT_MAX)
+}
+
 impl Drop for Stretch {
     /// Keeps the memory for the next scan of this thread.
     #[inline]
@@ -193,6 +198,14 @@ impl Entries {
             entries.prefixed = limit;
         }
         entries
+    }
+
+    /// Prefetches those of some entries of the block that have not been prefetched.
+    #[inline(always)]
+    fn prefetch(&mut self, block: Block<'_>, indexes: Range<usize>) {
+        let end = indexes.end.min(block.len());
+        Parts::prefetch(block, self.prefetched.max(indexes.start)..end);
+        self.prefetched = end;
     }
 
     #[inline(never)]
@@ -300,11 +313,7 @@ impl BlockCursor {
         }
         let prefix = (prefix, stretch.limit);
         let entries = Entries::of(&mut stretch.entries, block_ref, prefix);
-        let ahead = stretch.limit.max(AHEAD_MIN);
-        let prefetched = end.saturating_add(ahead).min(block.len());
-        Parts::prefetch(block, entries.prefetched.max(first)..prefetched);
-        entries.prefetched = prefetched;
-
+        entries.prefetch(block, first..end.saturating_add(stretch.limit.max(AHEAD_MIN)));
         let Layout { kind_bits, base_seq, entries: Range { start: base, .. }, .. } = self.layout;
         let (mut head, mut word) = (self.head, 0);
         let mut count = 0;
@@ -337,9 +346,8 @@ impl BlockCursor {
             (head, word, start) = (entry_head, entry.word, end);
             count += 1;
         }
-        let grown = stretch.limit + stretch.limit.div_ceil(2);
-        stretch.limit =
-            if first + count == end { grown.min(COUNT_MAX) } else { count.max(COUNT_FIRST) };
+        let may_grow = first + count == end;
+        stretch.limit = if may_grow { grown(stretch.limit) } else { count.max(COUNT_FIRST) };
         let Some(last) = count.checked_sub(1) else { return false };
         let place = entries.places[last];
         self.key.set_short(&entries.keys[last], place.key_len as usize);
