@@ -38,6 +38,9 @@ pub(in crate::files::table) fn find_usual(
     let (heads, rest) = rest.split_at_checked(count.checked_mul(HEAD_BYTES)?)?;
     let (offsets, rest) = rest.split_at_checked(count * 2)?;
     let (base_seq, base_len) = short_varint(u64::from_le_bytes(*rest.first_chunk()?))?;
+    if base_seq > MAX_SEQ {
+        return None;
+    }
     let (prefix, entries) = rest.get(base_len..)?.split_at_checked(shape as usize)?;
     let Some(suffix) = after_prefix(key, prefix) else { return Some(None) };
     let head = head_of_suffix(suffix);
@@ -45,9 +48,11 @@ pub(in crate::files::table) fn find_usual(
     let start_of = |index: usize| offsets.get(index).map(|at| usize::from(u16::from_le_bytes(*at)));
     let low = low.unwrap_or_else(|| {
         let low = lower_bound(heads, head);
-        let start = entries.as_ptr().wrapping_add(start_of(low).unwrap_or_default());
-        prefetch_line(start);
-        prefetch_line(start.wrapping_add(LINE_BYTES));
+        if let Some(start) = start_of(low) {
+            let start = entries.as_ptr().wrapping_add(start);
+            prefetch_line(start);
+            prefetch_line(start.wrapping_add(LINE_BYTES));
+        }
         low
     });
     let heads = heads.as_chunks::<HEAD_BYTES>().0;
