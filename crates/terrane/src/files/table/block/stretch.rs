@@ -23,7 +23,7 @@ const COUNT_MAX: usize = 16;
 /// that short scans decode few entries that they do not return.
 const COUNT_FIRST: usize = 2;
 
-/// The minimum number of entries that are prefetched after a stretch, which is otherwise their number in it.
+/// The minimum number of entries that are prefetched after a stretch: otherwise those of the next one.
 const AHEAD_MIN: usize = 8;
 
 thread_local! {
@@ -313,7 +313,7 @@ impl BlockCursor {
         }
         let prefix = (prefix, stretch.limit);
         let entries = Entries::of(&mut stretch.entries, block_ref, prefix);
-        entries.prefetch(block, first..end.saturating_add(stretch.limit.max(AHEAD_MIN)));
+        entries.prefetch(block, first..end.saturating_add(grown(stretch.limit).max(AHEAD_MIN)));
         let Layout { kind_bits, base_seq, entries: Range { start: base, .. }, .. } = self.layout;
         let (mut head, mut word) = (self.head, 0);
         let mut count = 0;
