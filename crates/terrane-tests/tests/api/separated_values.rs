@@ -217,6 +217,12 @@ fn values_that_are_small_next_to_the_cache_are_read_once() {
         }
         let read = db.stats().value_bytes_read - before;
         assert!(reads.contains(&(read / LEN)) && read % LEN == 0, "{budget}: {read}");
+        // Scans fill no cache with large values.
+        db.put("other", vec![8; LEN as usize]).unwrap();
+        db.flush().unwrap();
+        let before = db.stats().value_bytes_read;
+        (0..5).for_each(|_| assert_eq!(db.range("l"..).unwrap().count(), 1));
+        assert_eq!(db.stats().value_bytes_read - before, 5 * LEN, "{budget}");
     }
 }
 

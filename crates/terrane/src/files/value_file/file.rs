@@ -8,18 +8,19 @@ use std::sync::{Arc, OnceLock};
 
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
-use crate::files::buffer::{Priority, Slots, pin};
+use crate::files::buffer::{PoolBytes, Priority, Slots, pin};
 use crate::files::storage::RandomReader;
 use crate::files::table::{TableEnvironment, TableReader};
 use crate::files::value::Value;
 use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
-/// Values of up to this length are always cached.
+/// Values of up to this length may be cached whatever the capacity.
 const CACHED_BYTES: u32 = 128 << 10;
 
-/// A longer value is cached if it takes at most one part in so many of the capacity: each displaces as many blocks as
-/// it is long.
+/// A longer value displaces as many blocks as it is long. It may be cached by a lookup if it takes at most one part in
+/// so many of the capacity, and not more than the pool can make room for in a few steps.
 const CACHED_SHARE: usize = 64;
+const CACHED_BYTES_MAX: u32 = 4 << 20;
 
 /// The length of the parts of a file that have one slot each: at most one value of a part is in
 /// memory. The slots thus take no more memory than those of a table with blocks of this length.
@@ -120,11 +121,15 @@ impl ValueFile {
         if let Some(value) = self.cached(pointer) {
             return Ok(value);
         }
-        if !self.may_cache(pointer.len) {
+        let count = self.size_bytes.div_ceil(self.slot_bytes) as usize;
+        let slots = || self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
+        // A slot has one value, and keeps the one that it has.
+        let is_large = pointer.len > CACHED_BYTES;
+        if is_large && (!self.may_cache(pointer.len) || slots().is_resident(self.slot_of(pointer)))
+        {
             return self.read_once(pointer);
         }
-        let count = self.size_bytes.div_ceil(self.slot_bytes) as usize;
-        let slots = self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
+        let slots = slots();
         let part = part_of(pointer);
         self.check_bounds(pointer)?;
         let mut block = self.environment.allocate_at_once(part.end);
@@ -151,9 +156,22 @@ impl ValueFile {
         is_it.then(|| Value::of_block(block, part))
     }
 
+    /// Returns true if a large value may displace other blocks. Where readers keep much of the pool, it would displace
+    /// what is left.
     fn may_cache(&self, len: u32) -> bool {
-        let capacity = || self.environment.buffer.bytes().capacity;
-        len <= CACHED_BYTES || len as usize <= capacity() / CACHED_SHARE
+        let PoolBytes { capacity, pinned, .. } = self.environment.buffer.bytes();
+        len <= CACHED_BYTES_MAX && len as usize <= capacity / CACHED_SHARE && pinned < capacity / 2
+    }
+
+    /// Reads a value as [`Self::read`] does, for a scan, which would fill the cache with large values.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub(crate) fn read_scanned(&self, pointer: &ValuePointer) -> Result<Value> {
+        match pointer.len > CACHED_BYTES {
+            true => self.cached(pointer).map_or_else(|| self.read_once(pointer), Ok),
+            false => self.read(pointer),
+        }
     }
 
     /// Reads a value as [`Self::read`] does, for a job that reads each value once.

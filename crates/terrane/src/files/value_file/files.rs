@@ -59,6 +59,14 @@ impl ValueFiles {
         self.with(key, seq, pointer, ValueFile::read)
     }
 
+    /// Reads a value as [`Self::read`] does, for a scan.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub(crate) fn read_scanned(&self, key: &[u8], seq: SeqNo, pointer: &[u8]) -> Result<Value> {
+        self.with(key, seq, pointer, ValueFile::read_scanned)
+    }
+
     /// Reads a value as [`Self::read`] does, for a job that reads each value once.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ impl VisibleCursor {
         } else if self.merge.kind() == EntryKind::Operand {
             self.combine_forward(source)?
         } else {
-            source.files.read(self.merge.key(), self.merge.seq(), self.merge.value())?
+            source.files.read_scanned(self.merge.key(), self.merge.seq(), self.merge.value())?
         };
         self.loaded = Some(value);
         Ok(())
@@ -57,7 +57,7 @@ impl VisibleCursor {
     fn load_backward(&mut self, source: ValueSource<'_>) -> Result<Value> {
         if self.backward_chain.is_empty() {
             return match (&self.backward_value, self.backward_separated) {
-                (Some(place), Some(seq)) => source.files.read(&self.kept_key, seq, place),
+                (Some(place), Some(seq)) => source.files.read_scanned(&self.kept_key, seq, place),
                 _ => Err(Error::internal("a separated value without its place")),
             };
         }
@@ -142,7 +142,7 @@ impl VisibleCursor {
                 None
             }
             EntryKind::Value => Some(Some(stored.into())),
-            EntryKind::Separated => Some(Some(source.files.read(key, seq, stored)?)),
+            EntryKind::Separated => Some(Some(source.files.read_scanned(key, seq, stored)?)),
             EntryKind::Expiring if expires_at_micros(stored) > self.now_micros => {
                 Some(stored.get(EXPIRY_BYTES..).map(Value::from))
             }
