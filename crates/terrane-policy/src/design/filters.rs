@@ -52,7 +52,9 @@ fn in_bits(text: &str) -> Result<Cow<'_, str>, ParseError> {
     }
     // The bits are rounded up to a tenth of a bit, the resolution of filters, so that the rate is
     // not exceeded.
-    let tenths = (10.0 * bits_for_rate(percent / 100.0) - 1e-9).ceil().max(0.0);
+    let tenths = (10.0 * bits_for_rate(percent / 100.0) - 1e-9).ceil();
+    // The larger one of the two zeros is either, and -0 would be printed.
+    let tenths = if tenths > 0.0 { tenths } else { 0.0 };
     Ok((tenths / 10.0).to_string().into())
 }
 
