@@ -58,12 +58,17 @@ pub(crate) fn short_varint(word: u64) -> Option<(u64, usize)> {
     let ends = !word & 0x8080_8080_8080_8080;
     // The bits up to the top bit of the last byte.
     let bits = (ends != 0).then(|| ends.trailing_zeros() + 1)?;
+    Some((varint_of_bits(word, bits), bits as usize / 8))
+}
+
+/// Decodes a varint of 8 to 64 bits, from the low bits of a word.
+#[inline(always)]
+pub(crate) fn varint_of_bits(word: u64, bits: u32) -> u64 {
     let groups = word & (u64::MAX >> (64 - bits)) & 0x7f7f_7f7f_7f7f_7f7f;
     // Closes the gaps between groups of 7, then of 14, then of 28 bits.
     let groups = groups & 0x007f_007f_007f_007f | (groups & 0x7f00_7f00_7f00_7f00) >> 1;
     let groups = groups & 0x0000_3fff_0000_3fff | (groups & 0x3fff_0000_3fff_0000) >> 2;
-    let value = groups & 0x0000_0000_0fff_ffff | (groups & 0x0fff_ffff_0000_0000) >> 4;
-    Some((value, bits as usize / 8))
+    groups & 0x0000_0000_0fff_ffff | (groups & 0x0fff_ffff_0000_0000) >> 4
 }
 
 /// Decodes a slice from front to back.

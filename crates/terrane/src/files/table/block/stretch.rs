@@ -10,8 +10,8 @@ use terrane_memtable::prefetch_line;
 
 use super::cursor::BlockCursor;
 use super::key_buffer::{self, INLINE_BYTES};
+use super::usual::{ABOVE_BASE_MAX, Packed, UsualHead};
 use super::{Block, HEAD_BYTES, LINE_BYTES, Layout};
-use crate::base::codec::short_varint;
 use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
 use crate::files::buffer::BlockRef;
 use crate::files::value::Value;
@@ -32,10 +32,8 @@ thread_local! {
     static SPARE: Cell<Option<Box<Entries>>> = const { Cell::new(None) };
 }
 
-/// The highest bits of the bytes in which a sequence number and kind may end. Larger ones are left to steps, so that
-/// the sum with a base of at most [`BASE_MAX`] is a valid sequence number.
-const PACKED_ENDS: u64 = 0x0080_8080_8080;
-const BASE_MAX: SeqNo = MAX_SEQ - (1 << 42);
+/// With at most this base, every sequence number of a block is valid.
+const BASE_MAX: SeqNo = MAX_SEQ - ABOVE_BASE_MAX;
 
 /// The bits of a kind that is a value, whatever the number of bits of kinds.
 const VALUE_BITS: u64 = 1;
@@ -259,29 +257,12 @@ fn offset(bytes: [u8; 2]) -> usize {
     usize::from(u16::from_le_bytes(bytes))
 }
 
-/// An entry that is a value which is stored in its block and does not expire. Offsets are those in the entries.
-struct ValueAt {
-    /// The first bytes of the entry, which begin with its sequence number and kind.
-    word: u64,
-    suffix_len: usize,
-    /// The offset of the suffix from byte 4 on.
-    rest: usize,
-    value: usize,
-}
-
-/// Decodes the entry between two offsets, if it is one.
+/// Decodes the entry between two offsets, if it is a value which is stored in its block and does not expire.
 #[inline(always)]
-fn value_at(entries: &[u8], start: usize, end: usize, kind_bits: u32) -> Option<ValueAt> {
-    let word = u64::from_le_bytes(*entries.get(start..)?.first_chunk()?);
-    // The highest bit of the last byte of the sequence number and kind.
-    let ends = !word & PACKED_ENDS;
-    let seq_bits = (ends != 0).then(|| ends.trailing_zeros() + 1)?;
-    let suffix_len = (word >> seq_bits & 0xff) as usize;
-    let rest = start + seq_bits as usize / 8 + 1;
-    let value = rest + suffix_len.saturating_sub(HEAD_BYTES);
-    let is_value = word & ((1 << kind_bits) - 1) == VALUE_BITS;
-    let is_whole = suffix_len < 0x80 && value <= end && end <= entries.len();
-    (is_value && is_whole).then_some(ValueAt { word, suffix_len, rest, value })
+fn value_at(entries: &[u8], start: usize, end: usize, kind_bits: u32) -> Option<UsualHead> {
+    let entry = UsualHead::at(entries, start)?;
+    let is_whole = entry.value <= end && end <= entries.len();
+    (is_whole && entry.packed.kind(kind_bits) == VALUE_BITS).then_some(entry)
 }
 
 impl BlockCursor {
@@ -315,7 +296,7 @@ impl BlockCursor {
         let entries = Entries::of(&mut stretch.entries, block_ref, prefix);
         entries.prefetch(block, first..end.saturating_add(grown(stretch.limit).max(AHEAD_MIN)));
         let Layout { kind_bits, base_seq, entries: Range { start: base, .. }, .. } = self.layout;
-        let (mut head, mut word) = (self.head, 0);
+        let (mut head, mut packed) = (self.head, Packed::default());
         let mut count = 0;
         let mut starts = parts.offsets.iter().map(|bytes| offset(*bytes));
         let mut start = starts.next().unwrap_or_default();
@@ -328,11 +309,8 @@ impl BlockCursor {
             if entry_head == head || u64::from(entry_head) >= below {
                 break;
             }
-            if let Some(seq) = seq {
-                let Some((packed, _)) = short_varint(entry.word) else { break };
-                if base_seq + (packed >> kind_bits) > seq {
-                    break;
-                }
+            if seq.is_some_and(|seq| base_seq + entry.packed.seq_above_base(kind_bits) > seq) {
+                break;
             }
             let after = key.get_mut(prefix_len..).unwrap_or_default();
             let rest_len = entry.value - entry.rest;
@@ -343,7 +321,7 @@ impl BlockCursor {
             let [value_start, value_end] = [entry.value, end].map(|at| (base + at) as u32);
             let key_len = (prefix_len + entry.suffix_len) as u32;
             *place = Place { key_len, value_start, value_end };
-            (head, word, start) = (entry_head, entry.word, end);
+            (head, packed, start) = (entry_head, entry.packed, end);
             count += 1;
         }
         let may_grow = first + count == end;
@@ -352,7 +330,7 @@ impl BlockCursor {
         let place = entries.places[last];
         self.key.set_short(&entries.keys[last], place.key_len as usize);
         (self.kind, self.value) = (Some(EntryKind::Value), place.value());
-        self.seq = short_varint(word).map_or(0, |(packed, _)| base_seq + (packed >> kind_bits));
+        self.seq = base_seq + packed.seq_above_base(kind_bits);
         (self.head, self.index) = (head, first + last);
         (stretch.at, stretch.count) = (1, count);
         true

@@ -6,6 +6,7 @@ use std::ops::Range;
 use terrane_memtable::prefetch_line;
 
 use super::heads::{HEAD_BYTES, head_of_suffix, lower_bound};
+use super::usual::UsualHead;
 use super::{FLAGS, LINE_BYTES};
 use crate::base::bytes::{after_prefix, is_same};
 use crate::base::codec::short_varint;
@@ -65,23 +66,19 @@ pub(in crate::files::table) fn find_usual(
         return None;
     }
     let (start, end) = (start_of(low)?, start_of(low + 1).unwrap_or(entries.len()));
-    let word = u64::from_le_bytes(*entries.get(start..)?.first_chunk()?);
-    let (packed, packed_len) = short_varint(word)?;
-    let suffix_len = (word.checked_shr(8 * packed_len as u32)? & 0xff) as usize;
-    let rest_start = start + packed_len + 1;
-    let value_start = rest_start + suffix_len.saturating_sub(HEAD_BYTES);
-    let entry_seq = base_seq + (packed >> 1);
-    if suffix_len >= 0x80 || entry_seq > MAX_SEQ {
+    let entry = UsualHead::at(entries, start)?;
+    let entry_seq = base_seq + entry.packed.seq_above_base(1);
+    if entry_seq > MAX_SEQ {
         return None;
     }
-    let (rest, value) = (entries.get(rest_start..value_start)?, value_start..end);
+    let (rest, value) = (entries.get(entry.rest..entry.value)?, entry.value..end);
     entries.get(value.clone())?;
-    let is_same_key =
-        suffix_len == suffix.len() && is_same(suffix.get(HEAD_BYTES..).unwrap_or_default(), rest);
+    let is_same_key = entry.suffix_len == suffix.len()
+        && is_same(suffix.get(HEAD_BYTES..).unwrap_or_default(), rest);
     if !is_same_key || entry_seq > seq {
         return Some(None);
     }
-    let kind = if packed & 1 == 1 { EntryKind::Value } else { EntryKind::Tombstone };
+    let kind = if entry.packed.kind(1) == 1 { EntryKind::Value } else { EntryKind::Tombstone };
     let base = block.len() - entries.len();
     Some(Some(VersionAt { seq: entry_seq, kind, value: base + value.start..base + value.end }))
 }
