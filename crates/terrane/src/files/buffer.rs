@@ -64,5 +64,5 @@ mod word;
 
 pub(crate) use epoch::pin;
 pub(crate) use frame::{BlockMut, BlockRef, BlockView};
-pub(crate) use pool::{BLOCK_LEN_MAX, BufferPool, PoolBytes};
+pub(crate) use pool::{BLOCK_LEN_MAX, BufferPool};
 pub(crate) use slots::{Priority, Slots};

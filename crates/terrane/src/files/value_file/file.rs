@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
-use crate::files::buffer::{PoolBytes, Priority, Slots, pin};
+use crate::files::buffer::{Priority, Slots, pin};
 use crate::files::storage::RandomReader;
 use crate::files::table::{TableEnvironment, TableReader};
 use crate::files::value::Value;
@@ -156,11 +156,10 @@ impl ValueFile {
         is_it.then(|| Value::of_block(block, part))
     }
 
-    /// Returns true if a large value may displace other blocks. Where readers keep much of the pool, it would displace
-    /// what is left.
+    /// Returns true if a large value may displace other blocks.
     fn may_cache(&self, len: u32) -> bool {
-        let PoolBytes { capacity, pinned, .. } = self.environment.buffer.bytes();
-        len <= CACHED_BYTES_MAX && len as usize <= capacity / CACHED_SHARE && pinned < capacity / 2
+        let capacity = self.environment.buffer.bytes().capacity;
+        len <= CACHED_BYTES_MAX && len as usize <= capacity / CACHED_SHARE
     }
 
     /// Reads a value as [`Self::read`] does, for a scan, which would fill the cache with large values.
