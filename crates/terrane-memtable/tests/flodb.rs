@@ -210,6 +210,23 @@ fn a_late_reader_is_told_that_its_version_was_overwritten() {
     }
 }
 
+/// The cursor kept the entry on which it had been, whose pin was gone with the position.
+#[test]
+fn a_cursor_that_skips_the_front_level_is_on_no_entry_before_its_next_seek() {
+    for config in configs() {
+        let memtable = Memtable::new(config, &Pool::new(0));
+        memtable.insert(b"k", 1, EntryKind::Value, &value_of(1));
+        front(&memtable).drain_all();
+        let mut cursor = memtable.cursor();
+        cursor.seek_first();
+        assert_eq!(cursor.entry().map(|entry| entry.seq), Some(1));
+        cursor.skip_front_level();
+        assert!(!cursor.is_valid() && cursor.pin_value().is_none());
+        cursor.seek_first();
+        assert_eq!(cursor.entry().map(|entry| entry.seq), Some(1));
+    }
+}
+
 #[test]
 fn versions_that_come_late_find_their_place() {
     let orders: [[SeqNo; 5]; 4] =
