@@ -126,10 +126,6 @@ fn build(sources: &Path, package: &str, target: &str) -> Result<PathBuf, String>
     // Lints that the environment denies do not apply to generated code.
     command.env("RUSTFLAGS", "--cap-lints=warn").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").stderr(Stdio::inherit());
-    if (package, target) == super::QUICK_TARGET {
-        // Its tests take less time than to optimise it.
-        command.env("CARGO_PROFILE_TEST_OPT_LEVEL", "0");
-    }
     println!("==> mutants: {}", text(&command));
     let output = command.output().map_err(|error| format!("{package} {target}: {error}"))?;
     let messages = String::from_utf8_lossy(&output.stdout);
