@@ -74,7 +74,8 @@ pub(crate) fn compare() -> StepResult {
     step("clippy of compare", &mut command)
 }
 
-/// Checks packages with the oldest supported toolchain: in CI the engine, for a release all of the workspace. In our own code, `clippy::incompatible_msrv` also finds uses of a newer standard library.
+/// Checks packages with the oldest supported toolchain: in CI the engine, for a release all of the workspace. In our
+/// own code, `clippy::incompatible_msrv` also finds uses of a newer standard library.
 pub(crate) fn minimum_rust(packages: &[&str]) -> StepResult {
     if !has_minimum_rust() {
         println!(

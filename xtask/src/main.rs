@@ -49,7 +49,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   ci                           the checks that CI runs: format, house rules, lints, tests, ...
   checks                       the steps of ci that run alongside the tests: the minimum Rust,
-                               platforms, loom, packages, costs, most mutants, documentation
+                               platforms, loom, packages, costs, some mutants, documentation
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
                                prints every finding, --lower writes the values that fell
   cost [--write]               instructions, atomic operations, system calls, allocations and bytes of

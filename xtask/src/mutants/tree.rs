@@ -15,10 +15,7 @@ const OUTPUTS: [&str; 4] = ["target", ".git", ".venv", "node_modules"];
 /// Makes `dir` a copy of the sources of the workspace with all mutants. Files that stay the same keep their times, so
 /// that cargo compiles only what changed.
 pub(super) fn copy_with(mutants: &[Mutant], dir: &Path) -> Result<(), String> {
-    let mut by_file: BTreeMap<&str, Vec<&Mutant>> = BTreeMap::new();
-    for mutant in mutants {
-        by_file.entry(&mutant.file).or_default().push(mutant);
-    }
+    let mut by_file = by_file(mutants);
     let mut kept = BTreeSet::new();
     let root = root();
     let mut paths = Vec::new();
@@ -44,6 +41,24 @@ pub(super) fn copy_with(mutants: &[Mutant], dir: &Path) -> Result<(), String> {
         return Err(format!("{file}: no such file"));
     }
     remove_others(dir, &kept).map_err(|error| format!("{}: {error}", dir.display()))
+}
+
+fn by_file(mutants: &[Mutant]) -> BTreeMap<&str, Vec<&Mutant>> {
+    let mut by_file: BTreeMap<&str, Vec<&Mutant>> = BTreeMap::new();
+    for mutant in mutants {
+        by_file.entry(&mutant.file).or_default().push(mutant);
+    }
+    by_file
+}
+
+/// Fails if a file does not contain the text of a mutant of it.
+#[cfg(test)]
+pub(super) fn check(mutants: &[Mutant]) -> Result<(), String> {
+    for (name, mutants) in by_file(mutants) {
+        let text = std::fs::read_to_string(root().join(name));
+        with_all(&text.map_err(|error| format!("{name}: {error}"))?, &mutants)?;
+    }
+    Ok(())
 }
 
 /// Lists the files of the sources.
