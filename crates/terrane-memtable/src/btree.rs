@@ -121,11 +121,29 @@ impl BTree {
         leaf.prefetch_entries();
         // The prefetched lines arrive while key and value are copied.
         let record = self.allocate(contents);
-        leaf.prefetch_entry(leaf.target(&target));
+        let seen = leaf.look_ahead(&target);
         // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so it is
         // never refilled.
         let entry = unsafe { NodeRef::new(record) };
-        self.insert_into(self.lock_from(leaf, &target), &target, entry, None);
+        self.insert_from(leaf, &target, entry, seen);
+    }
+
+    /// Inserts an entry into the leaf to which it belongs, which is `node` or to its right. `node` had `from` heads
+    /// below the target's when its counter was `version`.
+    #[inline]
+    fn insert_from<'a>(
+        &'a self,
+        node: TreeNodeRef<'a>,
+        target: &SearchTarget<'_>,
+        entry: NodeRef<'a>,
+        (version, from): (u64, usize),
+    ) {
+        let leaf = self.lock_from(node, target);
+        let target = leaf.node.target(target);
+        let is_seen = leaf.node.as_ptr() == node.as_ptr() && leaf.is_unchanged_since(version);
+        let from = if is_seen { from } else { leaf.node.lower_bound(target.head) };
+        let at = leaf.node.count_before_from(target, from);
+        self.insert_at(leaf, at, target.head, entry);
     }
 
     /// Allocates an entry that is not linked.
@@ -157,7 +175,7 @@ impl BTree {
         let leaf = self.descend(&target, 0);
         leaf.prefetch_entries();
         let leaf = self.lock_from(leaf, &target);
-        let neighbours = self.insert_into(leaf, &target, entry, Some(reclaim));
+        let neighbours = self.insert_into(leaf, &target, entry, reclaim);
         self.reclaim_beyond(neighbours, &target, reclaim);
         neighbours
     }
@@ -203,16 +221,17 @@ impl BTree {
         mut leaf: TreeNodeGuard<'a>,
         target: &SearchTarget<'_>,
         entry: NodeRef<'a>,
-        reclaim: Option<Reclaim<'_>>,
+        reclaim: Reclaim<'_>,
     ) -> Neighbours {
         let target = leaf.node.target(target);
         let (at, head) = (leaf.node.count_before(target), target.head);
         let is_like_next = at < leaf.node.len() && leaf.node.head(at) == head;
-        let may_continue = reclaim.is_some() && leaf.node.continues_right(target);
-        let reclaim = reclaim.filter(|_| is_like_next);
-        let mut neighbours = reclaim.map_or_else(Neighbours::default, |reclaim| {
-            in_place::remove_hidden(&mut leaf, (at, head), entry, Some(entry), reclaim)
-        });
+        let may_continue = leaf.node.continues_right(target);
+        let mut neighbours = Neighbours::default();
+        if is_like_next {
+            neighbours =
+                in_place::remove_hidden(&mut leaf, (at, head), entry, Some(entry), reclaim);
+        }
         if may_continue {
             (neighbours.is_continued, neighbours.has_older) = (true, true);
         }

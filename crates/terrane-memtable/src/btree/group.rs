@@ -65,13 +65,8 @@ impl BTree {
             // SAFETY: `allocate` made the node in this tree's arena, and no one else knows it, so
             // it is never refilled.
             let entry = unsafe { NodeRef::new(record) };
-            // An earlier entry of the group may have split the leaf; `lock_from` moves right.
-            let leaf = self.lock_from(*node, target);
-            let (target, (version, from)) = (leaf.node.target(target), *seen);
-            let is_seen = leaf.node.as_ptr() == node.as_ptr() && leaf.is_unchanged_since(version);
-            let from = if is_seen { from } else { leaf.node.lower_bound(target.head) };
-            let at = leaf.node.count_before_from(target, from);
-            self.insert_at(leaf, at, target.head, entry);
+            // An earlier entry of the group may have split the leaf.
+            self.insert_from(*node, target, entry, *seen);
         }
     }
 

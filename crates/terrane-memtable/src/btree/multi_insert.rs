@@ -43,7 +43,7 @@ impl<'a> TreeMultiInsert<'a> {
         });
         let leaf = self.tree.lock_from(leaf, &target);
         self.leaf = Some(leaf.node);
-        let neighbours = self.tree.insert_into(leaf, &target, entry, Some(reclaim));
+        let neighbours = self.tree.insert_into(leaf, &target, entry, reclaim);
         self.tree.reclaim_beyond(neighbours, &target, reclaim);
     }
 }

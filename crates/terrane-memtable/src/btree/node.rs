@@ -160,7 +160,8 @@ impl<'a> TreeNodeRef<'a> {
     pub(super) fn prefetch(self) {
         // Nodes are not aligned to cache lines, so the last part may straddle two.
         let node = self.node.as_ptr().cast::<u8>().cast_const();
-        for line in 0..=offset_of!(TreeNode, entries) / LINE_BYTES {
+        // Half-open, because the compiler does not unroll loops over inclusive ranges.
+        for line in 0..offset_of!(TreeNode, entries) / LINE_BYTES + 1 {
             prefetch(node.wrapping_add(line * LINE_BYTES));
         }
     }
@@ -170,7 +171,7 @@ impl<'a> TreeNodeRef<'a> {
     pub(super) fn prefetch_entries(self) {
         let node = self.node.as_ptr().cast::<u8>().cast_const();
         for line in
-            offset_of!(TreeNode, entries) / LINE_BYTES + 1..=size_of::<TreeNode>() / LINE_BYTES
+            offset_of!(TreeNode, entries) / LINE_BYTES + 1..size_of::<TreeNode>() / LINE_BYTES + 1
         {
             prefetch(node.wrapping_add(line * LINE_BYTES));
         }
@@ -198,6 +199,13 @@ impl<'a> TreeNodeRef<'a> {
             }
             relax(&mut tries);
         }
+    }
+
+    /// Returns the counter, which is odd while the node is being changed.
+    #[inline]
+    pub(super) fn version(self) -> u64 {
+        // Acquire: as in `read_version`.
+        self.node().version.load(Ordering::Acquire)
     }
 
     /// Returns an error if the node has changed since its counter was `version`.

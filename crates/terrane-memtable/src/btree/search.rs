@@ -103,7 +103,7 @@ impl BTree {
 
     /// As [`Self::step_down`], if `from` heads were known to be below the target's when the counter
     /// was `version`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step_from<'a>(
         node: TreeNodeRef<'a>,
         target: NodeTarget<'_>,

@@ -4,6 +4,7 @@
 //! ([`super::super::learning`]). A search computes the head of its key as the node does.
 
 use std::cmp::Ordering::{Greater, Less};
+use std::hint::select_unpredictable;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
@@ -79,19 +80,18 @@ impl TreeNodeRef<'_> {
         self.head(0) == middle || self.head(SLOTS - 1) == middle
     }
 
-    /// Prefetches the first entry with the head of the target, if there is one, because an insert
-    /// compares keys with it.
+    /// Returns the counter and the number of heads below the target's. Prefetches the first entry with the
+    /// head of the target, if there is one, because an insert compares keys with it.
     #[inline]
-    pub(crate) fn prefetch_entry(self, target: NodeTarget<'_>) {
-        if cfg!(any(loom, miri)) {
-            // Prefetching has no effect under loom and Miri.
-            return;
+    pub(crate) fn look_ahead(self, target: &SearchTarget<'_>) -> (u64, usize) {
+        // First, because a change may give the node other heads.
+        let version = self.version();
+        let target = self.target(target);
+        let from = self.lower_bound(target.head);
+        if from < SLOTS && self.head(from) == target.head {
+            self.prefetch_at(from);
         }
-        let at = self.lower_bound(target.head);
-        if at < SLOTS && self.head(at) == target.head {
-            // The entry may have changed since; it is only a hint.
-            prefetch(self.node().entries[at].load(Ordering::Relaxed).cast());
-        }
+        (version, from)
     }
 
     /// Returns true if the target is at or beyond the high entry and so belongs to the right.
@@ -178,14 +178,17 @@ impl TreeNodeRef<'_> {
     /// Returns the number of heads for which `is_before` holds; they come first.
     #[inline]
     fn count_heads(self, is_before: impl Fn(u64) -> bool) -> usize {
+        // The remainder never changes an index; it lets the compiler omit bounds checks.
+        let is_before = |index: usize| is_before(self.head(index % SLOTS));
         let (mut from, mut len) = (0, self.len());
-        while len > 0 {
+        // The answer is `from` to `from + len`. Which half it is in cannot be predicted; without a branch on it,
+        // the number of steps depends on the length alone.
+        while len > 1 {
             let half = len / 2;
-            let is_before = is_before(self.head(from + half));
-            from = if is_before { from + half + 1 } else { from };
-            len = if is_before { len - half - 1 } else { half };
+            from = select_unpredictable(is_before(from + half - 1), from + half, from);
+            len -= half;
         }
-        from
+        from + usize::from(len == 1 && is_before(from))
     }
 }
 
