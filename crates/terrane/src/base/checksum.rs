@@ -12,10 +12,15 @@ pub(crate) fn checksum(bytes: &[u8], seed: u64) -> u64 {
 }
 
 /// Returns the checksum of several slices as if they were one slice.
+#[inline]
 pub(crate) fn checksum_of(parts: &[&[u8]], seed: u64) -> u64 {
-    if let [one] = parts {
-        return checksum(one, seed);
+    match parts {
+        [one] => checksum(one, seed),
+        _ => checksum_of_several(parts, seed),
     }
+}
+
+fn checksum_of_several(parts: &[&[u8]], seed: u64) -> u64 {
     let mut hasher = Xxh3::with_seed(seed);
     for part in parts {
         hasher.update(part);

@@ -208,9 +208,42 @@ pub(crate) fn put_option<T>(
     }
 }
 
+/// Encodes into a slice from front to back. The caller has computed the length: a value that does not fit panics.
+pub(crate) struct SliceWriter<'a>(&'a mut [u8]);
+
+impl<'a> SliceWriter<'a> {
+    pub(crate) fn new(out: &'a mut [u8]) -> Self {
+        Self(out)
+    }
+
+    #[inline(always)]
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        let (to, rest) = std::mem::take(&mut self.0).split_at_mut(bytes.len());
+        to.copy_from_slice(bytes);
+        self.0 = rest;
+    }
+
+    #[inline(always)]
+    pub(crate) fn put_u8(&mut self, byte: u8) {
+        self.put(&[byte]);
+    }
+
+    /// Writes a LEB128 number.
+    #[inline(always)]
+    pub(crate) fn put_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.put_u8(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.put_u8(value as u8);
+    }
+}
+
 /// Returns the encoded length of a varint.
+#[inline]
 pub(crate) fn varint_len(value: u64) -> usize {
-    (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
+    // A seventh of the bits, rounded up, as a division by a power of two.
+    ((value | 1).ilog2() as usize * 9 + 73) / 64
 }
 
 #[cfg(test)]

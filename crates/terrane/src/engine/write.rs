@@ -45,21 +45,19 @@ use terrane_memtable::Memtable;
 use crate::base::durability::Durability;
 use crate::base::error::Result;
 use crate::base::stats::{Counter, Sample, Timed};
-use crate::base::types::{EntryKind, Lsn, SeqNo};
+use crate::base::types::{Lsn, SeqNo};
 use crate::engine::catalog::Catalog;
 use crate::engine::context::Context;
 use crate::engine::jobs::Jobs;
 use crate::engine::pipeline::{PendingWrite, Pipeline};
-use crate::engine::tree::{ActiveMemtable, Tree, TreeState};
 use crate::files::batch::Op;
-use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests, payload_at};
+use crate::files::wal::{LogWriter, SegmentCreation, SegmentRequests};
 use crate::options::WritePath;
 use delays::Delays;
 use in_window::WindowOutcome;
-use insert::{InsertGroup, note_put, note_value};
 use pointers::Pointers;
 use queue::WriteQueue;
-use target::{WriteTarget, batch_operations};
+use target::WriteTarget;
 
 pub(crate) use commit::{Commit, CommitCondition};
 pub(crate) use deferred::collect_delays;
@@ -81,12 +79,12 @@ pub(crate) struct Writer {
 /// A write that has sequence numbers and is in the log.
 struct LoggedWrite<'a> {
     pending: PendingWrite<'a>,
-    first: SeqNo,
     /// Where its record begins; `None` if the write is not logged.
     begin: Option<Lsn>,
     /// The end of the record of the write; `None` if the write is not logged.
     end: Option<Lsn>,
-    requests: LogRequests,
+    /// `None` if there are none, as in most cases.
+    requests: Option<Box<LogRequests>>,
 }
 
 /// The size of a write.
@@ -97,16 +95,13 @@ struct WriteSize {
 }
 
 /// Log work that a write finds due and leaves to background threads.
-#[derive(Default)]
 struct LogRequests {
     segment: Option<SegmentRequests>,
     creation: Option<SegmentCreation>,
 }
 
 impl LogRequests {
-    #[inline]
-    fn of(log: Option<&mut LogWriter>, durability: Durability) -> Self {
-        let Some(log) = log else { return Self::default() };
+    fn of(log: &mut LogWriter, durability: Durability) -> Option<Box<Self>> {
         let creation = log.due_creation();
         // A synced write reaches the file by a system call and needs no prepared pages; its sync
         // also covers the header.
@@ -114,7 +109,17 @@ impl LogRequests {
             Durability::Process | Durability::Interval(_) => log.due_requests(),
             Durability::None | Durability::Sync => None,
         };
-        Self { segment, creation }
+        let is_due = segment.is_some() || creation.is_some();
+        is_due.then(|| Box::new(Self { segment, creation }))
+    }
+
+    /// Requests the work that precedes the insertion. Returns the rest.
+    #[cold]
+    fn begin(self, pipeline: &Pipeline) -> Option<SegmentCreation> {
+        if let Some(segment) = self.segment {
+            pipeline.prepare(segment);
+        }
+        self.creation
     }
 }
 
@@ -176,21 +181,22 @@ impl Writer {
         let size = WriteSize { operations, user_bytes };
         self.pointers.provide_names(&target, user_bytes);
         let _large = self.context.memtables.begin_large_write(memory_bytes);
-        // 1. Assign sequence numbers, and place the record in the log.
         self.slow_down(&mut target, user_bytes)?;
-        let logged = loop {
-            let lock = match self.log_in_window(&write, &mut target, size, durability)? {
-                WindowOutcome::Logged(logged) => break logged,
+        // 1. Assign sequence numbers, and place the record in the log.
+        loop {
+            let lock = match self.write_in_window(&write, &mut target, size, durability)? {
+                WindowOutcome::Done => break,
                 WindowOutcome::Closed => self.pipeline.lock_if_no_window(),
                 WindowOutcome::Full(window) => self.pipeline.lock_unless_replaced(&window),
                 WindowOutcome::NeedsLock => Some(self.pipeline.lock()),
             };
             // If the lock was not taken, another writer has opened a window.
             if let Some(state) = lock {
-                break self.log_with_lock(state, &write, &mut target, size, durability)?;
+                let logged = self.log_with_lock(state, &write, &mut target, size, durability)?;
+                self.complete(logged, &target, size, durability)?;
+                break;
             }
-        };
-        self.complete(logged, &target, size, durability)?;
+        }
         if !self.context.health.is_sound() {
             self.free_space(&write);
         }
@@ -206,27 +212,37 @@ impl Writer {
         size: WriteSize,
         durability: Durability,
     ) -> Result<()> {
-        let LoggedWrite { pending, first, begin, end, requests } = logged;
-        let LogRequests { segment, creation } = requests;
-        if let Some(segment) = segment {
-            self.pipeline.prepare(segment);
-        }
+        let LoggedWrite { pending, begin, end, requests } = logged;
+        let creation = requests.and_then(|requests| requests.begin(&self.pipeline));
+        self.insert_logged(pending, begin, target, |pending| match end {
+            // A write that waits for a sync is inserted before it, so that the thread that syncs can make all
+            // writes of the sync visible.
+            Some(end) if self.syncs_itself(durability) => {
+                pending.finish_synced(|| self.pipeline.sync_to(end))
+            }
+            _ => pending.finish(),
+        })?;
+        self.finish(size, durability, creation)
+    }
+
+    /// Inserts a write into the memtables, and calls `finish`, which makes it visible.
+    #[inline(always)]
+    fn insert_logged<'a>(
+        &self,
+        pending: PendingWrite<'a>,
+        begin: Option<Lsn>,
+        target: &WriteTarget<'_>,
+        finish: impl FnOnce(PendingWrite<'a>) -> Result<()>,
+    ) -> Result<()> {
+        let (first, _) = pending.seqs();
         // 2. Insert into the memtables.
         let needs_reclaim = self.insert(target, first, begin);
-        // 3. Become visible. A write that waits for a sync is inserted before it, so that the thread
-        //    that syncs can make all writes of the sync visible.
-        match end {
-            Some(end) if self.syncs_itself(durability) => {
-                pending.finish_synced(|| self.pipeline.sync_to(end))?;
-            }
-            _ => pending.finish()?,
-        }
+        // 3. Become visible.
+        finish(pending)?;
         if needs_reclaim {
             self.reclaim_hidden(target, first);
         }
-        self.finish(size.operations, size.user_bytes, durability, creation);
-        // A sync that failed since `check_writable` may have lost this write.
-        if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
+        Ok(())
     }
 
     /// Returns true if a write with this durability waits for a sync before becoming visible.
@@ -241,14 +257,16 @@ impl Writer {
     }
 
     /// Counts a visible write, and requests the background work that is due after it.
-    #[inline]
+    ///
+    /// # Errors
+    /// A sync that failed meanwhile may have lost the write.
+    #[inline(always)]
     fn finish(
         &self,
-        operations: u64,
-        user_bytes: usize,
+        WriteSize { operations, user_bytes }: WriteSize,
         durability: Durability,
         creation: Option<SegmentCreation>,
-    ) {
+    ) -> Result<()> {
         self.context.counters.add(Counter::Writes, operations);
         self.context.counters.add(Counter::UserBytesWritten, user_bytes as u64);
         if let Durability::Interval(interval) = durability {
@@ -257,6 +275,7 @@ impl Writer {
         if let Some(creation) = creation {
             self.pipeline.request_creation(creation);
         }
+        if durability == Durability::None { Ok(()) } else { self.context.health.check_synced() }
     }
 
     /// Notes the time of the first entry of a memtable, if deletes have a deadline.
@@ -271,96 +290,6 @@ impl Writer {
                 self.context.signals.wake();
             }
         });
-    }
-
-    /// Inserts the operations into their memtables. `begin` is where their record begins in the log.
-    /// Returns true if [`Self::reclaim_hidden`] has something to do once the write is visible.
-    fn insert(&self, target: &WriteTarget<'_>, first: SeqNo, begin: Option<Lsn>) -> bool {
-        debug_assert!(target.states().all(|state| !state.active.is_unwritten()));
-        match target {
-            WriteTarget::One { op, tree, state } => {
-                self.context.counters.add_some(Counter::Deletes, u64::from(op.is_delete()));
-                note_put(tree, op);
-                if let Some(begin) = begin.filter(|_| state.active.notes_values()) {
-                    let at =
-                        |value: &[u8]| payload_at(begin, op.encoded_len(tree.id) - value.len());
-                    if self.insert_noted((tree, state), op, first, at) {
-                        return false;
-                    }
-                }
-                self.insert_one(&state.active, op, (first, first), begin.is_some())
-            }
-            WriteTarget::Batch { batch, trees } => {
-                // The encoding is valid: `Write::check` has checked it.
-                let encoded = batch.checked().unwrap_or_default();
-                let mut deletes = 0;
-                let mut needs_reclaim = false;
-                let mut group = InsertGroup::default();
-                for (seq, op, (tree, state)) in batch_operations(encoded, trees, first) {
-                    let memtable = &state.active.memtable;
-                    deletes += u64::from(op.is_delete());
-                    note_put(tree, &op);
-                    let begin_noted = begin.filter(|_| state.active.notes_values());
-                    let is_inserted = begin_noted.is_some_and(|begin| {
-                        // The value is part of the encoded batch.
-                        let within = |value: &[u8]| value.as_ptr().addr() - encoded.as_ptr().addr();
-                        let at = |value: &[u8]| payload_at(begin, within(value));
-                        self.insert_noted((tree, state), &op, seq, at)
-                    });
-                    if !is_inserted && !group.take(memtable, &op, seq) {
-                        let is_logged = begin.is_some();
-                        needs_reclaim |=
-                            self.insert_one(&state.active, &op, (seq, first), is_logged);
-                    }
-                }
-                group.insert();
-                self.context.counters.add_some(Counter::Deletes, deletes);
-                needs_reclaim
-            }
-        }
-    }
-
-    /// Inserts one operation of a batch that began at `first` into a memtable, which may reclaim
-    /// versions that no reader needs. Returns true if the key has hidden versions to reclaim once
-    /// the batch is visible.
-    #[inline]
-    fn insert_one(
-        &self,
-        active: &ActiveMemtable,
-        op: &Op<'_>,
-        (seq, first): (SeqNo, SeqNo),
-        is_logged: bool,
-    ) -> bool {
-        if !is_logged && matches!(op, Op::DeleteRange { .. }) {
-            active.note_unlogged_range();
-        }
-        let memtable = &*active.memtable;
-        let inserted = insert_one(memtable, op, seq, first, self.pipeline.readers());
-        if memtable.front_level().is_some() {
-            self.count_inserted(inserted);
-        }
-        inserted.needs_reclaim
-    }
-
-    /// Notes the place in the log of a put's value, which `at` returns, and inserts a pointer to it. Returns
-    /// false if the value must be inserted instead.
-    #[inline(never)]
-    fn insert_noted(
-        &self,
-        (tree, state): (&Tree, &TreeState),
-        op: &Op<'_>,
-        seq: SeqNo,
-        at: impl Fn(&[u8]) -> Lsn,
-    ) -> bool {
-        note_value(&state.active, op, seq, &at);
-        match (op.point_key(), self.pointers.pointer_to((tree, state), op, at)) {
-            (Some(key), Some(pointer)) => {
-                // A memtable with pointers reclaims no versions.
-                state.active.memtable.insert(key, seq, EntryKind::Separated, &pointer);
-                true
-            }
-            _ => false,
-        }
     }
 
     /// Inserts one operation of a batch that began at `first`, while no readers exist.

@@ -69,7 +69,7 @@ pub(crate) use requests::{
 pub(crate) use retained_segments::{LogPart, LogRetention};
 pub(crate) use segment_directory::{SegmentDirectory, SegmentPlace};
 pub(crate) use segment_reader::{Next, SegmentReader};
-pub(crate) use slice::{LogSlice, PreparedRecord, RecordOps};
+pub(crate) use slice::{LogSlice, PreparedRecord, RecordBuffer, RecordOps};
 pub(crate) use sync::LogSync;
 pub(crate) use value_places::{LogFile, SegmentPart, payload_at, values_in_segment};
 pub(crate) use writer::{LogConfig, LogCopy, LogEnvironment, LogWriter};

@@ -141,7 +141,7 @@ impl Pipeline {
     /// # Errors
     /// [`Error::LogLost`](crate::Error::LogLost) if a part of the log file is lost. The caller notes the
     /// failure and drops the pending write, so that the database fails.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place(
         window: &Window,
         before: Reserved,

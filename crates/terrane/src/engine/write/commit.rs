@@ -22,7 +22,7 @@ use crate::engine::pipeline::{
     Earlier, OPERATIONS_MAX, PipelineState, UNITS_MAX, WrittenKeys, broken,
 };
 use crate::files::batch::Batch;
-use crate::files::wal::PreparedRecord;
+use crate::files::wal::{PreparedRecord, RecordBuffer};
 
 /// How often a commit tries to avoid the lock.
 const TRIES_IN_WINDOW: usize = 8;
@@ -108,13 +108,20 @@ impl Writer {
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
             return Ok(Attempt::NeedsLock);
         }
-        // As in `log_in_window`, everything below is loaded after the window.
+        // As in `write_in_window`, everything below is loaded after the window.
         self.context.health.check_writable()?;
         if is_logged && !window.has_log() || !self.has_space(target, size) {
             return Ok(Attempt::NeedsLock);
         }
         self.note_age(target);
-        let mut record = record.as_ref().map(PreparedRecord::of);
+        let mut buffer;
+        let mut record = match &record {
+            Some(record) => {
+                buffer = RecordBuffer::new();
+                Some(PreparedRecord::of(record, &mut buffer))
+            }
+            None => None,
+        };
         for _ in 0..TRIES_IN_WINDOW {
             let Some(before) = self.pipeline.reserved_if_visible(window) else {
                 std::hint::spin_loop();
@@ -126,8 +133,9 @@ impl Writer {
             let pipeline = &self.pipeline;
             let pending = pipeline.reserve_after(window, before, size.operations, record.as_ref());
             if let Some(pending) = pending {
-                let placed = self.place(window, target, (pending, before), record.as_mut());
-                return placed.map(Attempt::Logged);
+                let begin = self.place(window, target, (&pending, before), record.as_mut())?;
+                let logged = LoggedWrite { pending, begin, end: None, requests: None };
+                return Ok(Attempt::Logged(logged));
             }
         }
         Ok(Attempt::NeedsLock)

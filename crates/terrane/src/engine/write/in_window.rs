@@ -4,17 +4,19 @@
 use std::sync::Arc;
 
 use super::target::WriteTarget;
-use super::{LogRequests, LoggedWrite, Write, WriteSize, Writer};
+use super::{Write, WriteSize, Writer};
 use crate::base::durability::Durability;
 use crate::base::error::Result;
+use crate::base::types::Lsn;
 use crate::engine::pipeline::{
     OPERATIONS_MAX, PendingWrite, Pipeline, Reserved, UNITS_MAX, Window,
 };
-use crate::files::wal::PreparedRecord;
+use crate::files::wal::{PreparedRecord, RecordBuffer};
 
 /// The outcome of an attempt to write without the lock.
-pub(super) enum WindowOutcome<'a> {
-    Logged(LoggedWrite<'a>),
+pub(super) enum WindowOutcome {
+    /// The write is visible.
+    Done,
     /// No window is open.
     Closed,
     /// This window is full or closed. A newer one may have room.
@@ -25,23 +27,23 @@ pub(super) enum WindowOutcome<'a> {
 }
 
 impl Writer {
-    /// Assigns sequence numbers to a write and places its record in the log.
+    /// Performs a write in the open window. It waits for no sync.
     ///
     /// # Errors
-    /// The database accepts no writes, or the record could not be written.
+    /// The database accepts no writes, the record could not be written, or an earlier write failed.
     #[inline]
-    pub(super) fn log_in_window(
+    pub(super) fn write_in_window(
         &self,
         write: &Write<'_>,
         target: &mut WriteTarget<'_>,
         size: WriteSize,
         durability: Durability,
-    ) -> Result<WindowOutcome<'_>> {
+    ) -> Result<WindowOutcome> {
         if self.syncs_itself(durability) || size.operations > OPERATIONS_MAX {
             return Ok(WindowOutcome::NeedsLock);
         }
-        let window = self.pipeline.window();
-        let Some(window) = &*window else { return Ok(WindowOutcome::Closed) };
+        let guard = self.pipeline.window();
+        let Some(window) = &*guard else { return Ok(WindowOutcome::Closed) };
         let is_logged = window.is_logged(durability);
         let record = if is_logged { Some(write.record()?) } else { None };
         if record.as_ref().is_some_and(|record| record.units() > UNITS_MAX) {
@@ -56,45 +58,48 @@ impl Writer {
             return Ok(WindowOutcome::NeedsLock);
         }
         self.note_age(target);
-        let mut record = record.as_ref().map(PreparedRecord::of);
-        Ok(match self.reserve(window, target, size, record.as_mut())? {
-            Some(logged) => WindowOutcome::Logged(logged),
-            None => WindowOutcome::Full(Arc::clone(window)),
-        })
+        let mut buffer;
+        let mut record = match &record {
+            Some(record) => {
+                buffer = RecordBuffer::new();
+                Some(PreparedRecord::of(record, &mut buffer))
+            }
+            None => None,
+        };
+        let reserved = self.pipeline.reserve(window, size.operations, record.as_ref());
+        let Some((pending, before)) = reserved else {
+            return Ok(WindowOutcome::Full(Arc::clone(window)));
+        };
+        let begin = self.place(window, target, (&pending, before), record.as_mut())?;
+        // A window that is closed once the write is visible keeps a segment mapped; unmapping it is not for writers.
+        drop(guard);
+        self.insert_logged(pending, begin, target, PendingWrite::finish)?;
+        self.finish(size, durability, None)?;
+        Ok(WindowOutcome::Done)
     }
 
-    #[inline]
-    fn reserve(
+    /// Places the record of a write that has reserved its part of the window. Returns where it begins.
+    #[inline(always)]
+    pub(super) fn place(
         &self,
         window: &Window,
         target: &WriteTarget<'_>,
-        size: WriteSize,
+        (pending, before): (&PendingWrite<'_>, Reserved),
         record: Option<&mut PreparedRecord<'_>>,
-    ) -> Result<Option<LoggedWrite<'_>>> {
-        let reserved = self.pipeline.reserve(window, size.operations, record.as_deref());
-        let Some((pending, before)) = reserved else { return Ok(None) };
-        self.place(window, target, (pending, before), record).map(Some)
-    }
-
-    /// Places the record of a write that has reserved its part of the window.
-    #[inline]
-    pub(super) fn place<'a>(
-        &'a self,
-        window: &Window,
-        target: &WriteTarget<'_>,
-        (pending, before): (PendingWrite<'a>, Reserved),
-        record: Option<&mut PreparedRecord<'_>>,
-    ) -> Result<LoggedWrite<'a>> {
+    ) -> Result<Option<Lsn>> {
         let (first, last) = pending.seqs();
         target.set_last_seq(last);
-        let mut begin = None;
-        if let Some(record) = record {
-            // The failure is noted before `pending` is dropped, which reports it.
-            let placed = Pipeline::place(window, before, first, record);
-            begin = placed.inspect_err(|error| self.context.health.note_failure(error.clone()))?;
-            // The memory that was prefetched earlier has arrived by now.
-            target.prefetch_version();
-        }
-        Ok(LoggedWrite { pending, first, begin, end: None, requests: LogRequests::default() })
+        let Some(record) = record else { return Ok(None) };
+        // The failure is noted before `pending` is dropped, which reports it.
+        let begin = match Pipeline::place(window, before, first, record) {
+            Ok(begin) => begin,
+            Err(error) => {
+                self.context.health.note_failure(error.clone());
+                return Err(error);
+            }
+        };
+        // The memory that was prefetched earlier has arrived by now.
+        target.prefetch_version();
+        Ok(begin)
     }
 }

@@ -69,7 +69,7 @@ impl Pointers {
     /// Provides the names of the log segments that a write and the writes beside it may need to insert large
     /// values. Called before the write takes its place in the order of writes, because it may wait for the
     /// manifest.
-    #[inline]
+    #[inline(always)]
     pub(super) fn provide_names(&self, target: &WriteTarget<'_>, user_bytes: usize) {
         let may_need = match target {
             WriteTarget::One { state, .. } => match state.active.pointed_from() {

@@ -13,6 +13,7 @@ use super::target::WriteTarget;
 use crate::base::error::Result;
 use crate::base::event::StallEffect;
 use crate::base::stats::{Counter, Timed};
+use crate::engine::catalog::Catalog;
 use crate::engine::tree::{Tree, TreeState};
 
 /// The maximum time that a delayed writer sleeps before it checks whether the database was closed.
@@ -35,8 +36,22 @@ impl Brake {
             Admission::Delay(pressure) => pressure.delay_nanos_per_byte(),
             _ => 0.0,
         };
-        let is_spread = state.spreads && state.active.share().is_paused();
-        Self { nanos_per_byte, is_paced: state.nanos_per_write > 0, is_spread }
+        Self { nanos_per_byte, is_paced: state.nanos_per_write > 0, is_spread: is_spread(state) }
+    }
+
+    fn of_target(target: &WriteTarget<'_>, catalog: &Catalog) -> Self {
+        match target {
+            WriteTarget::One { state, .. } => Self::of(state),
+            WriteTarget::Batch { batch, .. } => {
+                let trees = catalog.trees();
+                let trees = batch.keyspaces().iter().filter_map(|id| trees.get(id));
+                trees.map(|tree| Self::of(&tree.state())).fold(Self::default(), Self::and)
+            }
+        }
+    }
+
+    fn is_none(self) -> bool {
+        self.nanos_per_byte <= 0.0 && !self.is_paced && !self.is_spread
     }
 
     fn and(self, other: Self) -> Self {
@@ -49,6 +64,18 @@ impl Brake {
     }
 }
 
+#[inline]
+fn is_spread(state: &TreeState) -> bool {
+    state.spreads && state.active.share().is_paused()
+}
+
+/// Returns true if there may be a reason to delay a write to a tree.
+#[inline]
+fn may_brake(state: &TreeState) -> bool {
+    let is_delayed = matches!(state.admission, Admission::Delay(_));
+    is_delayed || state.nanos_per_write > 0 || is_spread(state)
+}
+
 impl Writer {
     /// Sleeps if a tree of the write lags; the sleep is proportional to the lag and to the size of
     /// the write. Also sleeps as long as the trees' maximum rates require. If the thread collects
@@ -56,30 +83,18 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Closed`](crate::Error::Closed) if the database was closed meanwhile.
-    #[inline]
+    #[inline(always)]
     pub(super) fn slow_down(&self, target: &mut WriteTarget<'_>, user_bytes: usize) -> Result<()> {
-        let brake = match target {
-            WriteTarget::One { state, .. } => Brake::of(state),
-            WriteTarget::Batch { batch, .. } => {
-                let trees = self.catalog.trees();
-                let ids = batch.keyspaces();
-                let brakes =
-                    ids.iter().filter_map(|id| trees.get(id)).map(|tree| Brake::of(&tree.state()));
-                brakes.fold(Brake::default(), Brake::and)
-            }
-        };
-        if (brake.nanos_per_byte <= 0.0 && !brake.is_paced && !brake.is_spread)
-            || self.context.is_inline()
-        {
-            return Ok(());
+        match target {
+            WriteTarget::One { state, .. } if !may_brake(state) => Ok(()),
+            _ => self.delay(target, user_bytes),
         }
-        self.delay(target, brake, user_bytes)
     }
 
-    #[cold]
-    fn delay(&self, target: &mut WriteTarget<'_>, brake: Brake, user_bytes: usize) -> Result<()> {
-        if self.context.events.is_in_listener() {
-            // The sleep would delay the job that called the listener.
+    fn delay(&self, target: &mut WriteTarget<'_>, user_bytes: usize) -> Result<()> {
+        let brake = Brake::of_target(target, &self.catalog);
+        // The sleep of a listener would delay the job that called it.
+        if brake.is_none() || self.context.is_inline() || self.context.events.is_in_listener() {
             return Ok(());
         }
         let mut owed = Duration::ZERO;

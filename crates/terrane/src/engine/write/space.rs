@@ -35,7 +35,7 @@ impl Writer {
     /// Reserves space in the memtables of a write, without the writer lock, and loads the states of
     /// its trees. Returns false if a tree may have no space, or the required space is not known in
     /// advance.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_space(&self, target: &mut WriteTarget<'_>, size: WriteSize) -> bool {
         let deletes_ranges = match target {
             WriteTarget::One { op, .. } => matches!(op, Op::DeleteRange { .. }),
@@ -53,7 +53,7 @@ impl Writer {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn has_space_in(&self, tree: &Arc<Tree>, state: &TreeState, needed: u64) -> bool {
         let is_stopped = match state.admission {
             Admission::Stop(pressure) => pressure.stops_at_once(),

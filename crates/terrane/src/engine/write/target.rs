@@ -39,11 +39,11 @@ impl Write<'_> {
     }
 
     /// Returns the operations for a log record.
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&self) -> Result<RecordOps<'_>> {
         Ok(match self {
-            Self::One(tree, op) => RecordOps::One(tree.id, op),
-            Self::Batch(batch) => RecordOps::Encoded(batch.checked()?),
+            Self::One(tree, op) => RecordOps::one(tree.id, op),
+            Self::Batch(batch) => RecordOps::encoded(batch.checked()?),
         })
     }
 
@@ -108,6 +108,7 @@ pub(super) enum WriteTarget<'a> {
 impl<'a> WriteTarget<'a> {
     /// Creates the target of a write. Also prefetches the memory that the insertion accesses first,
     /// which arrives while the writer waits for the lock.
+    #[inline(always)]
     pub(super) fn new(write: Write<'a>) -> Self {
         match write {
             Write::One(tree, op) => {
@@ -125,7 +126,7 @@ impl<'a> WriteTarget<'a> {
 
     /// Prefetches the memory that the insertion accesses next, whose address is in the memory that
     /// [`Self::new`] prefetched.
-    #[inline]
+    #[inline(always)]
     pub(super) fn prefetch_version(&self) {
         if let Self::One { op, state, .. } = self
             && let Some(key) = op.point_key()
@@ -155,23 +156,14 @@ impl<'a> WriteTarget<'a> {
     ///
     /// # Errors
     /// [`Error::Invalid`] if a tree was dropped.
-    #[inline]
+    #[inline(always)]
     pub(super) fn load(&mut self, catalog: &Catalog) -> Result<()> {
         match self {
             Self::One { tree, state, .. } => {
                 tree.refresh(state);
                 if tree.is_dropped() { Err(dropped(tree.id)) } else { Ok(()) }
             }
-            Self::Batch { batch, trees } => {
-                let all = catalog.trees();
-                let find = |id: &KeyspaceId| all.get(id).ok_or_else(|| dropped(*id));
-                trees.clear();
-                for tree in batch.keyspaces().iter().map(find) {
-                    let tree = tree?;
-                    trees.push((Arc::clone(tree), tree.state_arc()));
-                }
-                Ok(())
-            }
+            Self::Batch { batch, trees } => load_all(batch, trees, catalog),
         }
     }
 
@@ -204,7 +196,7 @@ impl<'a> WriteTarget<'a> {
     }
 
     /// Notes the last sequence number of the write in its trees.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_last_seq(&self, last: SeqNo) {
         match self {
             Self::One { tree, .. } => tree.set_last_seq(last),
@@ -215,6 +207,18 @@ impl<'a> WriteTarget<'a> {
     }
 }
 
+fn load_all(batch: &Batch, trees: &mut Vec<BatchTree>, catalog: &Catalog) -> Result<()> {
+    let all = catalog.trees();
+    let find = |id: &KeyspaceId| all.get(id).ok_or_else(|| dropped(*id));
+    trees.clear();
+    for tree in batch.keyspaces().iter().map(find) {
+        let tree = tree?;
+        trees.push((Arc::clone(tree), tree.state_arc()));
+    }
+    Ok(())
+}
+
+#[cold]
 fn dropped(keyspace: KeyspaceId) -> Error {
     Error::invalid("keyspace", format!("number {keyspace}, which was dropped"), "one that exists")
 }

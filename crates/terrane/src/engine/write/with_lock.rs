@@ -43,7 +43,7 @@ impl Writer {
         if let Ok(logged) = &mut logged {
             self.pipeline.note_in_flight(&mut state, || write.keys());
             let log = state.log.as_mut().filter(|_| logged.end.is_some());
-            logged.requests = LogRequests::of(log, durability);
+            logged.requests = log.and_then(|log| LogRequests::of(log, durability));
             if self.syncs_itself(durability) {
                 Pipeline::await_sync(&mut state);
             } else {
@@ -95,7 +95,7 @@ impl Writer {
             }
         };
         let pending = self.pipeline.enter(state, operations, end);
-        Ok(LoggedWrite { pending, first, begin, end, requests: LogRequests::default() })
+        Ok(LoggedWrite { pending, begin, end, requests: None })
     }
 
     /// Notes the time of the first record of a log segment, if deletes have a deadline.

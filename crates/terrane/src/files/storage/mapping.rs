@@ -123,9 +123,9 @@ impl WritableMapping {
             // The bytes may end within a word.
             return Ok(());
         }
-        let words = rest.len() - rest.len() % WORD;
-        self.store_words(start + to_boundary, &rest[..words]);
-        self.store_part(start + to_boundary + words, &rest[words..]);
+        let (words, last) = rest.as_chunks::<WORD>();
+        self.store_words(start + to_boundary, words);
+        self.store_part(start + to_boundary + words.len() * WORD, last);
         Ok(())
     }
 
@@ -150,8 +150,10 @@ impl WritableMapping {
         let Some((first, (second, rest))) = words.filter(|_| start.is_multiple_of(WORD)) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        self.write(offset + 2 * WORD as u64, rest)?;
-        self.store_words(start, first);
+        let (words, last) = rest.as_chunks::<WORD>();
+        self.store_words(start + 2 * WORD, words);
+        self.store_part(start + 2 * WORD + words.len() * WORD, last);
+        self.store_words(start, &[*first]);
         // Release: the compiler moves no earlier store past this one. The stores that a dead
         // process executed survive, and other processes observe them in program order.
         if let [to] = self.words(start + WORD, 1) {
@@ -162,8 +164,7 @@ impl WritableMapping {
 
     /// Stores words at `start`, a multiple of eight. The caller has checked the range.
     #[inline]
-    fn store_words(&self, start: usize, bytes: &[u8]) {
-        let words = bytes.as_chunks::<WORD>().0;
+    fn store_words(&self, start: usize, words: &[[u8; WORD]]) {
         for (to, word) in self.words(start, words.len()).iter().zip(words) {
             // Relaxed: readers of the file do not rely on an order; they check every record.
             to.store(u64::from_ne_bytes(*word), Ordering::Relaxed);

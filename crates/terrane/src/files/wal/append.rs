@@ -4,6 +4,7 @@ use super::format::{HEADER_BYTES, RecordKind, TERMINATOR_BYTES, record_bytes, re
 use super::next_segment::Ending;
 use super::segment::CurrentSegment;
 use super::writer::LogWriter;
+use crate::base::codec::SliceWriter;
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::types::{KeyspaceId, Lsn, SeqNo};
@@ -76,17 +77,17 @@ impl LogWriter {
         is_synced: bool,
     ) -> Result<Lsn> {
         let mut encoded = std::mem::take(&mut self.encoded);
-        encoded.clear();
-        let appended = match *op {
-            // A large value goes to the log directly, without a copy into the encoded operation.
-            Op::Put { key, value } if value.len() > COPIED_BYTES => {
-                Op::encode_put_head(keyspace, key, value.len(), &mut encoded);
-                self.append(seq, &[&encoded, value], is_synced)
-            }
-            _ => {
-                op.encode(keyspace, &mut encoded);
-                self.append(seq, &[&encoded], is_synced)
-            }
+        // A large tail goes to the log directly, without a copy into the encoded operation.
+        let is_copied = op.tail_len() <= COPIED_BYTES;
+        let len = op.encoded_len(keyspace) - if is_copied { 0 } else { op.tail_len() };
+        encoded.resize(len, 0);
+        let mut out = SliceWriter::new(&mut encoded);
+        let tail = op.encode_head(keyspace, &mut out);
+        let appended = if is_copied {
+            out.put(tail);
+            self.append(seq, &[&encoded], is_synced)
+        } else {
+            self.append(seq, &[&encoded, tail], is_synced)
         };
         self.encoded = encoded;
         appended

@@ -154,11 +154,13 @@ pub(super) enum Parsed<'a> {
 }
 
 /// Returns the length of a record whose payload has this length.
+#[inline]
 pub(super) fn record_bytes(payload: usize) -> usize {
     (RECORD_HEADER_BYTES + payload).next_multiple_of(ALIGN)
 }
 
 /// Encodes a record's header. The parts of the payload follow it in the file.
+#[inline(always)]
 pub(super) fn record_header(
     nonce: u64,
     offset: u64,

@@ -23,6 +23,7 @@ use super::format::{
     HEADER_BYTES, RECORD_HEADER_BYTES, RecordKind, TERMINATOR_BYTES, record_bytes, record_header,
 };
 use super::writer::LogWriter;
+use crate::base::codec::SliceWriter;
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::types::{KeyspaceId, Lsn, SeqNo};
@@ -38,7 +39,10 @@ const SLICE_BYTES_MIN: u64 = 4 << 10;
 /// The bytes that the owner of the lock zeroes if no thread has zeroed enough in advance.
 const ZEROED_AT_ONCE: u64 = 64 << 10;
 
-/// From this length on, a value or an encoded batch is not copied into the encoded record.
+/// Records up to this length are encoded on the stack.
+const STACK_BYTES: usize = 256;
+
+/// From this length on, the tail of an operation or an encoded batch is not copied into the encoded record.
 const REST_BYTES_MIN: usize = 2 << 10;
 
 /// Longer buffers are freed after use.
@@ -46,13 +50,31 @@ const BUFFER_BYTES_KEPT: usize = 128 << 10;
 
 /// The operations of a record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum RecordOps<'a> {
+pub(crate) struct RecordOps<'a> {
+    source: Source<'a>,
+    /// The length of the encoded operations.
+    payload_bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source<'a> {
     One(KeyspaceId, &'a Op<'a>),
     /// The encoded operations of a batch.
     Encoded(&'a [u8]),
 }
 
-impl RecordOps<'_> {
+impl<'a> RecordOps<'a> {
+    #[inline]
+    pub(crate) fn one(keyspace: KeyspaceId, op: &'a Op<'a>) -> Self {
+        let payload_bytes = op.encoded_len(keyspace);
+        Self { source: Source::One(keyspace, op), payload_bytes }
+    }
+
+    #[inline]
+    pub(crate) fn encoded(encoded: &'a [u8]) -> Self {
+        Self { source: Source::Encoded(encoded), payload_bytes: encoded.len() }
+    }
+
     /// Returns the length of the record in units.
     #[inline]
     pub(crate) fn units(&self) -> u64 {
@@ -60,21 +82,58 @@ impl RecordOps<'_> {
     }
 
     /// Returns the length of the record.
+    #[inline]
     pub(crate) fn bytes(&self) -> u64 {
-        record_bytes(self.encoded_len()) as u64
-    }
-
-    fn encoded_len(&self) -> usize {
-        match self {
-            Self::One(keyspace, op) => op.encoded_len(*keyspace),
-            Self::Encoded(encoded) => encoded.len(),
-        }
+        record_bytes(self.payload_bytes) as u64
     }
 }
 
 thread_local! {
-    /// The buffer of the last record of this thread.
+    /// The buffer of the last record of this thread that was too long for the stack.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Where a record is encoded.
+#[derive(Debug)]
+pub(crate) struct RecordBuffer {
+    short: [u8; STACK_BYTES],
+    /// Empty unless the record is long.
+    long: Vec<u8>,
+}
+
+impl RecordBuffer {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { short: [0; STACK_BYTES], long: Vec::new() }
+    }
+
+    /// Returns `len` bytes, all zeros.
+    #[inline]
+    fn take(&mut self, len: usize) -> &mut [u8] {
+        match self.short.get_mut(..len) {
+            Some(short) => short,
+            None => take_long(&mut self.long, len),
+        }
+    }
+}
+
+#[cold]
+fn take_long(long: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    // The destructor of another thread-local variable may write after this one is gone.
+    *long = BUFFER.try_with(Cell::take).unwrap_or_default();
+    long.clear();
+    long.resize(len, 0);
+    long
+}
+
+impl Drop for RecordBuffer {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if (1..=BUFFER_BYTES_KEPT).contains(&self.long.capacity()) {
+            let long = std::mem::take(&mut self.long);
+            let _ = BUFFER.try_with(|buffer| buffer.set(long));
+        }
+    }
 }
 
 /// A record that is encoded up to its header, which depends on its place. It is encoded before its
@@ -82,7 +141,7 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct PreparedRecord<'a> {
     /// The header, and the payload before `rest`; if `rest` is empty, also the padding.
-    bytes: Vec<u8>,
+    bytes: &'a mut [u8],
     /// The length of the payload in `bytes`.
     payload_bytes: usize,
     /// The rest of the payload, if it is large. It is written without a copy into `bytes`; the zeros at
@@ -92,29 +151,27 @@ pub(crate) struct PreparedRecord<'a> {
 }
 
 impl<'a> PreparedRecord<'a> {
-    #[inline]
-    pub(crate) fn of(ops: &RecordOps<'a>) -> Self {
-        // The destructor of another thread-local variable may write after this one is gone.
-        let mut bytes = BUFFER.try_with(Cell::take).unwrap_or_default();
-        bytes.clear();
-        bytes.resize(RECORD_HEADER_BYTES, 0);
-        let mut rest = &[][..];
-        match *ops {
-            RecordOps::One(keyspace, &Op::Put { key, value }) if value.len() >= REST_BYTES_MIN => {
-                Op::encode_put_head(keyspace, key, value.len(), &mut bytes);
-                rest = value;
-            }
-            RecordOps::One(keyspace, op) => op.encode(keyspace, &mut bytes),
-            RecordOps::Encoded(encoded) if encoded.len() >= REST_BYTES_MIN => rest = encoded,
-            RecordOps::Encoded(encoded) => bytes.extend_from_slice(encoded),
-        }
-        let payload_bytes = bytes.len() - RECORD_HEADER_BYTES;
-        let total = record_bytes(payload_bytes + rest.len());
-        if rest.is_empty() {
-            bytes.resize(total, 0);
-        }
+    #[inline(always)]
+    pub(crate) fn of(ops: &RecordOps<'a>, buffer: &'a mut RecordBuffer) -> Self {
+        let total = record_bytes(ops.payload_bytes);
         let units = total as u64 / SLICE_UNIT;
-        debug_assert_eq!(units, ops.units());
+        let tail_len = match ops.source {
+            Source::One(_, op) => op.tail_len(),
+            Source::Encoded(encoded) => encoded.len(),
+        };
+        let rest_len = if tail_len >= REST_BYTES_MIN { tail_len } else { 0 };
+        let payload_bytes = ops.payload_bytes - rest_len;
+        let is_whole = rest_len == 0;
+        let bytes = buffer.take(if is_whole { total } else { RECORD_HEADER_BYTES + payload_bytes });
+        let mut out = SliceWriter::new(bytes.get_mut(RECORD_HEADER_BYTES..).unwrap_or_default());
+        let mut rest = match ops.source {
+            Source::One(keyspace, op) => op.encode_head(keyspace, &mut out),
+            Source::Encoded(encoded) => encoded,
+        };
+        if is_whole {
+            out.put(rest);
+            rest = &[];
+        }
         Self { bytes, payload_bytes, rest, units }
     }
 
@@ -122,16 +179,6 @@ impl<'a> PreparedRecord<'a> {
     #[inline]
     pub(crate) fn units(&self) -> u64 {
         self.units
-    }
-}
-
-impl Drop for PreparedRecord<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.bytes.capacity() <= BUFFER_BYTES_KEPT {
-            let bytes = std::mem::take(&mut self.bytes);
-            let _ = BUFFER.try_with(|buffer| buffer.set(bytes));
-        }
     }
 }
 
@@ -163,7 +210,7 @@ impl LogSlice {
     ///
     /// # Errors
     /// [`Error::LogLost`] if a part of the file is lost. The database must then fail (3).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn put(
         &self,
         before: u64,
@@ -171,12 +218,18 @@ impl LogSlice {
         record: &mut PreparedRecord<'_>,
     ) -> Result<()> {
         let offset = self.offset + before * SLICE_UNIT;
-        let (head, payload) = record.bytes.split_at_mut(RECORD_HEADER_BYTES);
-        let parts = [&payload[..record.payload_bytes], record.rest];
-        let count = if record.rest.is_empty() { 1 } else { 2 };
-        let header = record_header(self.nonce, offset, RecordKind::Batch, seq, &parts[..count]);
-        head.copy_from_slice(&header);
-        let written = self.writer.write_record(offset, &[&record.bytes, record.rest][..count]);
+        let (bytes, rest) = (&mut *record.bytes, record.rest);
+        let (head, payload) = bytes.split_at_mut(RECORD_HEADER_BYTES);
+        let payload = &payload[..record.payload_bytes];
+        let header =
+            |payload: &[&[u8]]| record_header(self.nonce, offset, RecordKind::Batch, seq, payload);
+        let written = if rest.is_empty() {
+            head.copy_from_slice(&header(&[payload]));
+            self.writer.write_record(offset, &[bytes])
+        } else {
+            head.copy_from_slice(&header(&[payload, rest]));
+            self.writer.write_record(offset, &[bytes, rest])
+        };
         written.map_err(|error| Error::io("write", &self.path, error))
     }
 }

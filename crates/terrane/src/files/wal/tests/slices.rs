@@ -1,9 +1,12 @@
 //! Writers that place records concurrently, and processes that die before they finish.
 
 use super::*;
+use crate::base::expiry::EXPIRY_BYTES;
+use crate::base::types::KeyspaceId;
+use crate::files::batch::Op;
 use crate::files::storage::{Access, LARGE_PIECE_BYTES};
 use crate::files::wal::format::{RECORD_HEADER_BYTES, TERMINATOR_BYTES, record_bytes};
-use crate::files::wal::slice::{LogSlice, PreparedRecord, RecordOps};
+use crate::files::wal::slice::{LogSlice, PreparedRecord, RecordBuffer, RecordOps};
 
 /// A record that a writer has reserved: where it begins, its sequence number and its operations.
 type Reserved = (u64, SeqNo, Vec<u8>);
@@ -15,7 +18,7 @@ fn reserve(log: &Log, slice: &LogSlice, count: u64, rng: &mut Rng) -> (Vec<Reser
     for seq in first..first + count {
         let len = rng.index(200);
         let payload: Vec<u8> = (0..len).map(|_| rng.bits() as u8).collect();
-        let own = RecordOps::Encoded(&payload).units();
+        let own = RecordOps::encoded(&payload).units();
         if units + own > slice.units() {
             break;
         }
@@ -23,6 +26,10 @@ fn reserve(log: &Log, slice: &LogSlice, count: u64, rng: &mut Rng) -> (Vec<Reser
         units += own;
     }
     (reserved, units)
+}
+
+fn put(slice: &LogSlice, (before, seq): (u64, SeqNo), ops: RecordOps<'_>) {
+    slice.put(before, seq, &mut PreparedRecord::of(&ops, &mut RecordBuffer::new())).unwrap();
 }
 
 fn shuffle(reserved: &mut [Reserved], rng: &mut Rng) {
@@ -81,9 +88,7 @@ fn records_that_a_killed_process_never_completed_end_the_log() {
         shuffle(&mut reserved, &mut rng);
         let (left_out, complete) = reserved.split_at(rng.index(4).min(reserved.len()));
         for (before, seq, payload) in complete {
-            slice
-                .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
-                .unwrap();
+            put(&slice, (*before, *seq), RecordOps::encoded(payload));
         }
         for (before, _, payload) in left_out {
             if rng.percent(50) {
@@ -126,7 +131,7 @@ fn zeros_follow_a_slice_that_is_filled() {
         let bytes = slice.units() * 8;
         let payload = vec![7; bytes as usize - RECORD_HEADER_BYTES];
         let seq = log.written.len() as u64 + 1;
-        slice.put(0, seq, &mut PreparedRecord::of(&RecordOps::Encoded(&payload))).unwrap();
+        put(&slice, (0, seq), RecordOps::encoded(&payload));
         log.written.push((seq, payload));
         log.writer.close_slice(slice.units());
         log.writer.set_complete();
@@ -181,9 +186,7 @@ fn a_slice_after_a_record_that_failed_lies_in_zeros() {
         let hole = rng.index(reserved.len());
         let (first, rest) = reserved.split_at(hole);
         for (before, seq, payload) in first.iter().chain(&rest[1..]) {
-            slice
-                .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
-                .unwrap();
+            put(&slice, (*before, *seq), RecordOps::encoded(payload));
         }
         let found = recovered(&log, &storage)
             .unwrap_or_else(|error| panic!("seed {}: {error}", seed + round));
@@ -201,7 +204,7 @@ fn damage_before_records_of_a_slice_is_reported() {
     let slice = log.writer.open_slice().unwrap();
     let (reserved, _) = reserve(&log, &slice, 8, &mut rng);
     for (before, seq, payload) in &reserved {
-        slice.put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload))).unwrap();
+        put(&slice, (*before, *seq), RecordOps::encoded(payload));
     }
     assert_eq!(recovered(&log, &storage).unwrap().len(), reserved.len());
     let at = log.writer.current.offset + reserved[3].0 * 8;
@@ -228,9 +231,7 @@ fn slices_and_appended_records_follow_each_other() {
             log.written.extend(reserved.iter().map(|(_, seq, payload)| (*seq, payload.clone())));
             shuffle(&mut reserved, &mut rng);
             for (before, seq, payload) in &reserved {
-                slice
-                    .put(*before, *seq, &mut PreparedRecord::of(&RecordOps::Encoded(payload)))
-                    .unwrap();
+                put(&slice, (*before, *seq), RecordOps::encoded(payload));
             }
             log.writer.close_slice(units);
             log.writer.set_complete();
@@ -276,4 +277,48 @@ fn no_slice_follows_a_large_record() {
         let seqs = recovered(&log, &storage).unwrap();
         assert_eq!(seqs.last().copied(), Some(log.written.len() as u64));
     }
+}
+
+/// Operations whose records are encoded on the stack, in a buffer, or without their tails, in a slice and under the
+/// lock.
+#[test]
+fn single_operations_of_all_lengths_read_back() {
+    let long = vec![0x5a; 100 << 10];
+    let storage = MemoryStorage::new(1);
+    let mut log = Log::open(&storage, 8 << 20).unwrap();
+    for keyspace in [KeyspaceId(0), KeyspaceId(200)] {
+        for len in [0, 1, 127, 190, 200, 210, 220, 300, 2047, 2048, 2049, 16 << 10, 40 << 10] {
+            let (key, tail) = (&b"key"[..], &long[..len]);
+            let ops = [
+                Op::Put { key, value: tail },
+                Op::PutExpiring { key, stored: &long[..len + EXPIRY_BYTES] },
+                Op::Merge { key, operand: tail },
+                Op::Delete { key: tail },
+                Op::DeleteRange { start: key, end: Some(tail) },
+                Op::DeleteRange { start: tail, end: None },
+            ];
+            for op in ops {
+                let mut encoded = Vec::new();
+                op.encode(keyspace, &mut encoded);
+                let next = |log: &Log| log.written.len() as u64 + 1;
+                if let Some(slice) = log.writer.open_slice() {
+                    let (seq, record) = (next(&log), RecordOps::one(keyspace, &op));
+                    let units = record.units();
+                    if units <= slice.units() {
+                        put(&slice, (0, seq), record);
+                        log.written.push((seq, encoded.clone()));
+                    }
+                    log.writer.close_slice(if units <= slice.units() { units } else { 0 });
+                    log.writer.set_complete();
+                }
+                let seq = next(&log);
+                log.writer.append_one(seq, keyspace, &op, false).unwrap();
+                log.written.push((seq, encoded));
+            }
+        }
+    }
+    let (batches, ..) = recover(&storage, Lsn(0)).unwrap();
+    let read: Vec<_> = batches.into_iter().map(|(_, seq, operations)| (seq, operations)).collect();
+    assert!(read == log.written);
+    assert!(log.written.len() > 2 * 13 * 6 * 3 / 2, "few records were placed in slices");
 }
