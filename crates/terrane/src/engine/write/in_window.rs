@@ -71,7 +71,8 @@ impl Writer {
             return Ok(WindowOutcome::Full(Arc::clone(window)));
         };
         let begin = self.place(window, target, (&pending, before), record.as_mut())?;
-        // A window that is closed once the write is visible keeps a segment mapped; unmapping it is not for writers.
+        // Once the write is visible, the window may be closed and its segment ended. The last guard would then unmap
+        // the segment, which is slow.
         drop(guard);
         self.insert_logged(pending, begin, target, PendingWrite::finish)?;
         self.finish(size, durability, None)?;

@@ -107,7 +107,7 @@ impl RecordBuffer {
         Self { short: [0; STACK_BYTES], long: Vec::new() }
     }
 
-    /// Returns `len` bytes, all zeros.
+    /// Returns `len` bytes, of which the last seven, at most the padding of a record, are zeros.
     #[inline]
     fn take(&mut self, len: usize) -> &mut [u8] {
         match self.short.get_mut(..len) {
@@ -117,13 +117,17 @@ impl RecordBuffer {
     }
 }
 
-#[cold]
+#[inline(never)]
 fn take_long(long: &mut Vec<u8>, len: usize) -> &mut [u8] {
     // The destructor of another thread-local variable may write after this one is gone.
     *long = BUFFER.try_with(Cell::take).unwrap_or_default();
-    long.clear();
-    long.resize(len, 0);
-    long
+    // The buffer keeps the bytes of earlier records: zeroing all of it would take as long as the copy that follows.
+    if long.len() < len {
+        long.resize(len, 0);
+    }
+    let taken = &mut long[..len];
+    taken[len.saturating_sub(SLICE_UNIT as usize - 1)..].fill(0);
+    taken
 }
 
 impl Drop for RecordBuffer {

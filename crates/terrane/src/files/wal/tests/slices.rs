@@ -279,6 +279,16 @@ fn no_slice_follows_a_large_record() {
     }
 }
 
+/// Checks that zeros follow the payload of the first record of a slice, although the buffer has been used before.
+fn assert_padded(storage: &MemoryStorage, log: &Log, (units, payload): (u64, usize)) {
+    let current = &log.writer.current;
+    let len = units as usize * 8 - RECORD_HEADER_BYTES - payload;
+    let mut padding = [1; 7];
+    let file = storage.open(&current.path, Access::Buffered).unwrap();
+    file.read_at(current.offset + units * 8 - len as u64, &mut padding[..len]).unwrap();
+    assert_eq!(padding[..len], [0; 7][..len], "a payload of {payload} bytes");
+}
+
 /// Operations whose records are encoded on the stack, in a buffer, or without their tails, in a slice and under the
 /// lock.
 #[test]
@@ -307,6 +317,7 @@ fn single_operations_of_all_lengths_read_back() {
                     if units <= slice.units() {
                         put(&slice, (0, seq), record);
                         log.written.push((seq, encoded.clone()));
+                        assert_padded(&storage, &log, (units, encoded.len()));
                     }
                     log.writer.close_slice(if units <= slice.units() { units } else { 0 });
                     log.writer.set_complete();
