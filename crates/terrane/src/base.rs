@@ -8,6 +8,7 @@
 //! | `fork` | processes that fork |
 //! | `clock`, `expiry`, `durability` | time, values that expire, and what a write survives |
 //! | `merge_operator`, `compaction_filter` | functions of the application |
+//! | `turns` | background threads that take short turns on a processor |
 //! | `shared_map` | an ordered map whose clones share their contents |
 //! | `memory_ledger`, `io_budget`, `cancel` | accounts of memory and bandwidth, cancellation |
 //! | `stats`, `event`, `job_view`, `lookup_path` | metrics, events, running jobs, explained lookups |
@@ -31,4 +32,5 @@ pub(crate) mod merge_operator;
 pub(crate) mod range;
 pub(crate) mod shared_map;
 pub(crate) mod stats;
+pub(crate) mod turns;
 pub(crate) mod types;

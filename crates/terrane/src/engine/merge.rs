@@ -28,6 +28,7 @@ use terrane_memtable::Fragment;
 
 use crate::base::error::Result;
 use crate::base::merge_operator::OperandChain;
+use crate::base::turns;
 use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::cursor::MergeCursor;
 use crate::files::table::FinishedTable;
@@ -67,8 +68,7 @@ pub(crate) fn merge(
     output.begin(rules.kept_fragments(&fragments));
     rules.set_deleted(fragments);
     let mut key = Vec::new();
-    let mut has_key = false;
-    let mut last_stripe = 0;
+    let (mut has_key, mut last_stripe) = (false, 0);
     let mut chain_of_key = OperandChain::default();
     let (mut chunk, mut chunk_bytes, mut written) = (Chunk::default(), 0, 0);
     while input.is_valid() {
@@ -77,6 +77,7 @@ pub(crate) fn merge(
         if chunk_bytes >= CHUNK_BYTES {
             chunk.written_bytes = growth_of(&mut written, output.written_bytes());
             go_on(std::mem::take(&mut chunk))?;
+            turns::give_way();
             chunk_bytes = 0;
         }
         let (seq, kind) = (input.seq(), input.kind());

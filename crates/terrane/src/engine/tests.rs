@@ -376,3 +376,28 @@ fn an_iterator_of_an_idle_keyspace_counts_as_a_reader_until_it_ends() {
     drop(iterator);
     wait_until(|| !are_read(), || "the iterator counts still".to_owned());
 }
+
+/// A write would otherwise wait until a merge has used up its time slice.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+#[allow(clippy::disallowed_methods, reason = "the turns of the thread end with it")]
+fn background_threads_take_short_turns_if_the_system_has_them() {
+    use crate::base::turns;
+    let is_supported = std::thread::spawn(|| {
+        turns::take_short_turns();
+        turns::are_short()
+    });
+    if !is_supported.join().unwrap() {
+        return;
+    }
+    let storage = Arc::new(MemoryStorage::new(1));
+    let _db = Options::new().storage(storage).open("db").unwrap();
+    for (prefix, niceness) in [("terrane-flush", -20), ("terrane-log", -20), ("terrane-compact", 4)]
+    {
+        let is_started = || {
+            let threads = turns::threads_with_short_turns();
+            threads.iter().any(|(name, nice)| name.starts_with(prefix) && *nice >= niceness)
+        };
+        wait_until(is_started, || format!("{prefix}: {:?}", turns::threads_with_short_turns()));
+    }
+}

@@ -23,6 +23,7 @@ use super::subcompactions::{Sample, Subcompaction, subcompactions};
 use crate::base::clock::thread_cpu_time;
 use crate::base::compaction_filter::FilterCounts;
 use crate::base::error::{Error, Result};
+use crate::base::turns;
 use crate::base::types::MAX_SEQ;
 use crate::engine::context::JobGrant;
 use crate::engine::cursor::{MergeCursor, RunCursor, Source};
@@ -190,7 +191,11 @@ impl GroupMerge<'_, '_> {
         std::thread::scope(|scope| {
             let spawn = |range| {
                 let thread = std::thread::Builder::new().name("terrane-merge".into());
-                (range, thread.spawn_scoped(scope, move || self.merge(range)))
+                let merge = move || {
+                    turns::take_short_turns();
+                    self.merge(range)
+                };
+                (range, thread.spawn_scoped(scope, merge))
             };
             let begun: Vec<_> = others.iter().map(spawn).collect();
             let mut results = vec![self.merge(first)];

@@ -412,3 +412,20 @@ fn a_stopped_merge_names_the_files_it_began() {
     assert_eq!(output.paths().len(), 1);
     assert_eq!(storage.list(Path::new(".")).unwrap(), ["1"]);
 }
+
+#[test]
+fn a_merge_is_ready_to_give_way_after_each_chunk() {
+    let storage = MemoryStorage::new(1);
+    let memtable =
+        Memtable::new(Config::SkipList(SkipListConfig { branching: 4, height: 12 }), &Pool::new(0));
+    let value = vec![b'v'; CHUNK_BYTES / 4];
+    for seq in 1..=40 {
+        memtable.insert(format!("{seq:02}").as_bytes(), seq, EntryKind::Value, &value);
+    }
+    let before = turns::STEPS.get();
+    let older = OlderTables::default();
+    let tables = merge_memtable(&memtable, &storage, &[], older, Vec::new());
+    // Each table builds a filter, in one step.
+    let steps = turns::STEPS.get() - before - tables.len();
+    assert!((9..=14).contains(&steps), "{steps}");
+}

@@ -22,10 +22,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 #[cfg(not(miri))]
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 use super::map_guard::GuardedRange;
 use crate::base::error::LostPage;
+use crate::base::turns;
 
 #[cfg(miri)]
 mod stand_in;
@@ -33,7 +34,7 @@ mod stand_in;
 mod tests;
 
 #[cfg(miri)]
-use stand_in::{Advice, MmapOptions, MmapRaw};
+use stand_in::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 /// The first bytes of a file, mapped into memory for writing. No reference into it exists, and all stores
 /// to it are atomic (1). Clones write to the same memory.
@@ -59,6 +60,24 @@ struct Guarded {
 }
 
 const WORD: usize = size_of::<u64>();
+
+/// The bytes of pages that are unmapped at once, which takes a tenth of a millisecond.
+const UNMAP_STEP: usize = 4 << 20;
+
+impl Drop for Guarded {
+    /// Unmaps the pages in steps. All of a segment's at once would take the processor for milliseconds.
+    fn drop(&mut self) {
+        for start in (0..self.map.len()).step_by(UNMAP_STEP) {
+            let len = UNMAP_STEP.min(self.map.len() - start);
+            // SAFETY: the file keeps what was stored to a shared map, and nobody uses this one any more.
+            let advised =
+                unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
+            // Only a hint: the pages that stay are unmapped with the map.
+            let _ = advised;
+            turns::give_way();
+        }
+    }
+}
 
 impl WritableMapping {
     /// Maps the first `len` bytes of a file.

@@ -15,12 +15,16 @@ use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::codec::{DecodeError, Decoded};
+use crate::base::turns;
 
 const LINE_BYTES: usize = 64;
 const LINE_BITS: f64 = 512.0;
 
 /// The smallest number of hashes by which the list of a table's hashes grows.
 const HASHES_MIN: usize = 256;
+
+/// The number of hashes that a background thread adds to a filter before it may give way.
+const HASHES_PER_STEP: usize = 4096;
 
 /// Returns the hash of a key, which is the same in all filters.
 #[inline]
@@ -48,13 +52,16 @@ pub(super) fn build(hashes: &[u64], bits_per_key: f64, probes: Option<u8>) -> Op
     let lines = (wanted_bits / LINE_BITS).ceil().max(1.0) as usize;
     let probes = probes.unwrap_or_else(|| probes_for(bits_per_key));
     let mut filter = vec![0u8; lines * LINE_BYTES + 1];
-    for &hash in hashes {
-        let line = line_of(hash, lines);
-        for bit in bits_of(hash, probes) {
-            if let Some(byte) = filter.get_mut(line * LINE_BYTES + bit / 8) {
-                *byte |= 1 << (bit % 8);
+    for hashes in hashes.chunks(HASHES_PER_STEP) {
+        for &hash in hashes {
+            let line = line_of(hash, lines);
+            for bit in bits_of(hash, probes) {
+                if let Some(byte) = filter.get_mut(line * LINE_BYTES + bit / 8) {
+                    *byte |= 1 << (bit % 8);
+                }
             }
         }
+        turns::give_way();
     }
     if let Some(last) = filter.last_mut() {
         *last = probes;
@@ -169,5 +176,13 @@ mod tests {
             assert!(Filter::parse(bytes).is_err());
         }
         assert!(Filter::parse(&[[1u8; 64].as_slice(), &[6]].concat()).is_ok());
+    }
+
+    #[test]
+    fn the_build_of_a_large_filter_is_ready_to_give_way() {
+        let hashes: Vec<u64> = (0..2 * HASHES_PER_STEP as u64 + 1).collect();
+        let before = turns::STEPS.get();
+        assert!(build(&hashes, 10.0, None).is_some());
+        assert_eq!(turns::STEPS.get() - before, 3);
     }
 }

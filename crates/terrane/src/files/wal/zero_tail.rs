@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::base::turns;
 use crate::files::storage::RecordWriter;
 
 /// The number of bytes zeroed in one step under the mutex, which takes about 20 microseconds.
@@ -73,7 +74,7 @@ impl ZeroTail {
     pub(super) fn extend(&self, upto: u64) {
         let upto = upto.min(self.len);
         while self.end() < upto {
-            let _zeroing = self.zeroing.lock().unwrap_or_else(PoisonError::into_inner);
+            let zeroing = self.zeroing.lock().unwrap_or_else(PoisonError::into_inner);
             let end = self.end();
             // Ends at a multiple of the step, so that the system can use large pages.
             let count = upto.min((end / STEP_BYTES + 1) * STEP_BYTES).saturating_sub(end);
@@ -82,6 +83,8 @@ impl ZeroTail {
                 return;
             }
             self.end.store(end + count, Ordering::Release);
+            drop(zeroing);
+            turns::give_way();
         }
     }
 }
@@ -102,7 +105,9 @@ mod tests {
         zero_tail.move_behind(2000);
         zero_tail.extend(1500);
         zero_tail.extend(300_000);
+        let steps = turns::STEPS.get();
         zero_tail.extend(u64::MAX);
+        assert_eq!(turns::STEPS.get() - steps, (1 << 20) / STEP_BYTES as usize - 2);
         assert_eq!(zero_tail.end(), 1 << 20);
         segment.write(400_000, &[7; 900]).unwrap();
         zero_tail.move_back(400_000);

@@ -14,6 +14,7 @@ use terrane_policy::flodb::FloDb;
 use super::Jobs;
 use crate::base::error::Result;
 use crate::base::stats::Counter;
+use crate::base::turns;
 use crate::engine::tree::Tree;
 
 /// How long a thread rests after it found only hot entries, which it does not move.
@@ -86,6 +87,7 @@ impl Jobs {
             // A pass that begins meanwhile comes after other trees.
             for _ in 0..front.reclaiming_steps() {
                 moved += front.reclaim_step(&self.pipeline.readers());
+                turns::give_way();
             }
             moved += front.drain();
             let overwritten = front.take_overwritten() as u64;

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::Jobs;
 use crate::base::error::{Error, Result};
+use crate::base::turns;
 use crate::engine::catalog::Catalog;
 use crate::engine::context::{CACHE_BYTES_MIN, Context};
 
@@ -79,6 +80,7 @@ impl Jobs {
         #[allow(clippy::disallowed_methods, reason = "the one place that starts threads")]
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             let _guard = PanicGuard::of_thread(&jobs.context, &jobs.catalog);
+            turns::take_short_turns();
             run(&jobs);
         });
         let dir = &self.context.dir;

@@ -17,6 +17,11 @@ pub(super) enum Advice {
 }
 
 #[derive(Debug)]
+pub(super) enum UncheckedAdvice {
+    DontNeed,
+}
+
+#[derive(Debug)]
 pub(super) struct MmapOptions {
     len: usize,
 }
@@ -82,6 +87,17 @@ impl MmapRaw {
     pub(super) fn advise_range(&self, _advice: Advice, start: usize, len: usize) -> io::Result<()> {
         assert!(start + len <= self.len);
         Ok(())
+    }
+
+    /// # Safety
+    /// None here, but that of a map that it stands for.
+    pub(super) unsafe fn unchecked_advise_range(
+        &self,
+        _advice: UncheckedAdvice,
+        start: usize,
+        len: usize,
+    ) -> io::Result<()> {
+        self.advise_range(Advice::Random, start, len)
     }
 }
 

@@ -157,3 +157,15 @@ fn a_lost_page_is_an_error_for_every_clone_until_the_map_is_dropped() {
     // The next map may reuse the place of the note.
     WritableMapping::of_file(&file, 4096).unwrap().check().unwrap();
 }
+
+#[test]
+fn a_long_map_is_unmapped_in_steps_and_keeps_its_stores() {
+    const LEN: usize = 2 * UNMAP_STEP + 5;
+    let (file, map) = mapped(LEN);
+    map.write(UNMAP_STEP as u64 - 1, &[1; 3]).unwrap();
+    let before = turns::STEPS.get();
+    let contents = contents((file, map));
+    assert_eq!(turns::STEPS.get() - before, 3);
+    assert_eq!(contents.len(), LEN);
+    assert_eq!(contents[UNMAP_STEP - 2..UNMAP_STEP + 3], [255, 1, 1, 1, 255]);
+}
