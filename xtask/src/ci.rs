@@ -5,14 +5,15 @@ use std::time::Instant;
 
 use crate::beside::Beside;
 use crate::house::{self, Mode};
-use crate::step::{StepResult, cargo, root, step, toolchain_cargo};
+use crate::step::{StepResult, cargo, root, step, target_dir, toolchain_cargo};
 
 /// The `rust-version` of the workspace.
 const MINIMUM_RUST: &str = "1.90";
 
-/// Runs the steps until one fails. The steps of `checks` run concurrently with the tests, which leave
-/// processors idle while they wait. They yield to the tests, which take longer.
-pub(crate) fn run() -> StepResult {
+/// Runs the steps until one fails, and the named client tests. The steps of `checks` run concurrently with the
+/// tests and then with the clients, which leave processors idle while they wait. They yield to them, because they
+/// take less time.
+pub(crate) fn run(clients: &[&str]) -> StepResult {
     let start = Instant::now();
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
     println!("==> house: cargo xtask house");
@@ -22,7 +23,7 @@ pub(crate) fn run() -> StepResult {
     let clippy = ["clippy", "--workspace", "--all-targets", "--features", features];
     step("clippy", cargo(clippy).args(["--", "--deny", "warnings"]))?;
     let checks = Beside::start("checks", yielding_checks()?)?;
-    let tests = test(has_c_compiler);
+    let tests = test(has_c_compiler).and_then(|()| run_clients(clients));
     // If both fail, the error names the tests, and the output shows the other failure.
     tests.and(checks.end())?;
     println!("==> all of it: {:.0} s", start.elapsed().as_secs_f64());
@@ -40,6 +41,14 @@ pub(crate) fn checks() -> StepResult {
     crate::mutants::run_quick()?;
     let doc = ["doc", "--workspace", "--no-deps", "--features", features(has_c_compiler())];
     step("doc", cargo(doc).env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+/// Runs client tests with the command that the tests have built.
+fn run_clients(names: &[&str]) -> StepResult {
+    if names.is_empty() {
+        return Ok(());
+    }
+    crate::clients::run_with(names, &target_dir().join("debug/terrane"))
 }
 
 /// Returns the features of the lints and of the documentation, which share the dependencies that are checked

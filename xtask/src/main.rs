@@ -47,7 +47,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
 
-  ci                           the checks that CI runs: format, house rules, lints, tests, ...
+  ci [CLIENT...]               the checks that CI runs: format, house rules, lints, tests, ..., and the
+                               named tests of 'clients'
   checks                       the steps of ci that run alongside the tests: the minimum Rust,
                                platforms, loom, packages, costs, some mutants, documentation
   house [--list | --lower]     sizes, import cycles and voice, against xtask/house.toml; --list
@@ -82,7 +83,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["ci"] => ci::run(),
+        ["ci", ref clients @ ..] if !clients.iter().any(|name| name.starts_with('-')) => {
+            ci::run(clients)
+        }
         ["checks"] => ci::checks(),
         ["house", ref rest @ ..] => match house::Mode::parse(rest) {
             Some(mode) => house::run(mode),

@@ -46,7 +46,7 @@ pub(crate) fn run(executes: bool) -> StepResult {
         println!("==> {version} can be released: cargo xtask release --execute");
         return Ok(());
     }
-    crate::ci::run()?;
+    crate::ci::run(&[])?;
     crate::ci::minimum_rust(&["--workspace"])?;
     crate::cost::run(crate::cost::Mode::Check)?;
     crate::mutants::run(&[])?;

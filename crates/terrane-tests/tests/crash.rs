@@ -345,7 +345,7 @@ fn values_in_the_log_survive_every_crash() {
                 log_dir: LOG_DIRS[0],
                 ..config(&mut rng, durability)
             };
-            let run = run_with(rng, config, seed + number, 80);
+            let run = run_with(rng, config, seed + number, 64);
             run.crash_everywhere(&mut Rng::new(seed + number));
         }
     }
