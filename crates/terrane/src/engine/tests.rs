@@ -392,11 +392,11 @@ fn background_threads_take_short_turns_if_the_system_has_them() {
     }
     let storage = Arc::new(MemoryStorage::new(1));
     let _db = Options::new().storage(storage).open("db").unwrap();
-    for (prefix, niceness) in [("terrane-flush", -20), ("terrane-log", -20), ("terrane-compact", 4)]
-    {
+    let names = [("terrane-flush", i32::MIN), ("terrane-log", i32::MIN), ("terrane-compact", 4)];
+    for (prefix, nice_min) in names {
         let is_started = || {
             let threads = turns::threads_with_short_turns();
-            threads.iter().any(|(name, nice)| name.starts_with(prefix) && *nice >= niceness)
+            threads.iter().any(|(name, nice)| name.starts_with(prefix) && *nice >= nice_min)
         };
         wait_until(is_started, || format!("{prefix}: {:?}", turns::threads_with_short_turns()));
     }

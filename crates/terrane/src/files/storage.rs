@@ -279,6 +279,10 @@ pub trait Segment: Send + fmt::Debug {
     fn record_writer(&self) -> Option<Arc<dyn RecordWriter>> {
         None
     }
+
+    /// Unmaps the pages of a segment that receives no more writes, in steps between which it calls `between`.
+    /// Dropping the segment then takes little time. By default there is nothing to unmap.
+    fn unmap_pages(&self, _between: &dyn Fn()) {}
 }
 
 /// Writes to a segment from several threads concurrently. The bytes survive the death of the process,

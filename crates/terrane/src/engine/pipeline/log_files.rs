@@ -205,7 +205,7 @@ impl Pipeline {
                 LogTask::PrepareBlock => self.context.memtables.pool().prepare(),
                 LogTask::SyncHeader(header) => self.sync_header(&header),
                 LogTask::Clean(segment) => self.clean_segment(segment),
-                LogTask::Drop(ended) => drop(ended),
+                LogTask::Drop(ended) => ended.unmap(),
                 LogTask::PrepareMemtable(tree) => tree.prepare_memtable(&self.context.memtables),
                 // A failure fails the database, where writers find it.
                 LogTask::Sync => drop(self.sync_log()),

@@ -84,6 +84,12 @@ impl Segment for MappedSegment {
         let map = self.map()?.clone();
         Some(Arc::new(MappedWriter { map, file: Arc::clone(self.file.file()) }))
     }
+
+    fn unmap_pages(&self, between: &dyn Fn()) {
+        if let Some(Ok(map)) = self.map.get() {
+            map.discard_pages(between);
+        }
+    }
 }
 
 /// Syncs a mapped file.

@@ -26,7 +26,6 @@ use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 
 use super::map_guard::GuardedRange;
 use crate::base::error::LostPage;
-use crate::base::turns;
 
 #[cfg(miri)]
 mod stand_in;
@@ -63,21 +62,6 @@ const WORD: usize = size_of::<u64>();
 
 /// The bytes of pages that are unmapped at once, which takes a tenth of a millisecond.
 const UNMAP_STEP: usize = 4 << 20;
-
-impl Drop for Guarded {
-    /// Unmaps the pages in steps. All of a segment's at once would take the processor for milliseconds.
-    fn drop(&mut self) {
-        for start in (0..self.map.len()).step_by(UNMAP_STEP) {
-            let len = UNMAP_STEP.min(self.map.len() - start);
-            // SAFETY: the file keeps what was stored to a shared map, and nobody uses this one any more.
-            let advised =
-                unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
-            // Only a hint: the pages that stay are unmapped with the map.
-            let _ = advised;
-            turns::give_way();
-        }
-    }
-}
 
 impl WritableMapping {
     /// Maps the first `len` bytes of a file.
@@ -229,6 +213,20 @@ impl WritableMapping {
             // Only a hint: if it fails, the first write to each page faults.
             let advice = Advice::PopulateWrite;
             let _ = self.0.map.advise_range(advice, start as usize, len as usize);
+        }
+    }
+
+    /// Unmaps all pages, in steps between which it calls `between`; the file keeps what was stored to them. A later
+    /// store would map its page again.
+    pub(super) fn discard_pages(&self, between: &dyn Fn()) {
+        for start in (0..self.len()).step_by(UNMAP_STEP) {
+            let len = UNMAP_STEP.min(self.len() - start);
+            // SAFETY: the map is shared, so its pages do not lose what was stored to them.
+            let advised =
+                unsafe { self.0.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
+            // Only a hint: the pages that stay are unmapped with the map.
+            let _ = advised;
+            between();
         }
     }
 }

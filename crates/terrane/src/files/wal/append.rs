@@ -148,7 +148,7 @@ impl LogWriter {
             let is_in_zeros = end <= zero_tail.end();
             zero_tail.move_behind(end);
             if is_synced && *is_new && !is_in_zeros && total <= SYNCED_AHEAD_RECORD_MAX {
-                zero_tail.extend(end + SYNCED_AHEAD_BYTES);
+                zero_tail.extend(end + SYNCED_AHEAD_BYTES, || ());
             }
         }
         let head = record_header(header.nonce, own, kind, seq, payload);

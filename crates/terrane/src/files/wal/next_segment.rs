@@ -149,7 +149,7 @@ impl LogWriter {
         let CurrentSegment { segment, zero_tail, before: mut ended, .. } = before;
         // Without requests, as with `Sync` writes, nothing else would drop the previous segments.
         ended.clear();
-        ended.push(EndedSegment { _segment: segment, _zero_tail: zero_tail });
+        ended.push(EndedSegment { segment, _zero_tail: zero_tail });
         self.current.before = ended;
     }
 

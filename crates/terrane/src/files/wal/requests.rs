@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::format::HEADER_BYTES;
 use super::zero_tail::ZeroTail;
 use crate::base::error::{Error, Result};
+use crate::base::turns;
 use crate::files::storage::{Segment, Storage, Syncer};
 
 /// A request to create a free segment.
@@ -80,8 +81,15 @@ impl SegmentRequests {
 /// A segment that receives no more writes.
 #[derive(Debug)]
 pub(crate) struct EndedSegment {
-    pub(super) _segment: Box<dyn Segment>,
+    pub(super) segment: Box<dyn Segment>,
     pub(super) _zero_tail: Option<Arc<ZeroTail>>,
+}
+
+impl EndedSegment {
+    /// Unmaps the segment in steps, without a lock.
+    pub(crate) fn unmap(self) {
+        self.segment.unmap_pages(&turns::give_way);
+    }
 }
 
 /// A request to write zeros into pages that will be written to soon, which also prepares them, so that
@@ -95,7 +103,7 @@ pub(crate) struct PagePrefault {
 impl PagePrefault {
     /// Prepares the pages.
     pub(crate) fn run(self) {
-        self.zero_tail.extend(self.end);
+        self.zero_tail.extend(self.end, turns::give_way);
     }
 }
 

@@ -258,7 +258,7 @@ impl LogWriter {
             return None;
         }
         if zero_tail.end() < offset + SLICE_BYTES_MIN + TERMINATOR_BYTES as u64 {
-            zero_tail.extend(offset + ZEROED_AT_ONCE);
+            zero_tail.extend(offset + ZEROED_AT_ONCE, || ());
         }
         let end = end.min(match zero_tail.end() {
             end if end < current.len => end.saturating_sub(TERMINATOR_BYTES as u64),

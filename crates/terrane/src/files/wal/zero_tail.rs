@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::base::turns;
 use crate::files::storage::RecordWriter;
 
 /// The number of bytes zeroed in one step under the mutex, which takes about 20 microseconds.
@@ -70,8 +69,8 @@ impl ZeroTail {
         self.end.fetch_min(offset, Ordering::Release);
     }
 
-    /// Writes zeros from the end up to `upto`.
-    pub(super) fn extend(&self, upto: u64) {
+    /// Writes zeros from the end up to `upto`. Calls `between` after each step.
+    pub(super) fn extend(&self, upto: u64, between: impl Fn()) {
         let upto = upto.min(self.len);
         while self.end() < upto {
             let zeroing = self.zeroing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +83,7 @@ impl ZeroTail {
             }
             self.end.store(end + count, Ordering::Release);
             drop(zeroing);
-            turns::give_way();
+            between();
         }
     }
 }
@@ -101,18 +100,18 @@ mod tests {
         let mut segment = storage.create_segment(path, 1 << 20).unwrap();
         segment.write(0, &[7; 1 << 20]).unwrap();
         let zero_tail = ZeroTail::new(path, segment.record_writer().unwrap(), 1 << 20, 528);
-        zero_tail.extend(1000);
+        zero_tail.extend(1000, || ());
         zero_tail.move_behind(2000);
-        zero_tail.extend(1500);
-        zero_tail.extend(300_000);
-        let steps = turns::STEPS.get();
-        zero_tail.extend(u64::MAX);
-        assert_eq!(turns::STEPS.get() - steps, (1 << 20) / STEP_BYTES as usize - 2);
+        zero_tail.extend(1500, || ());
+        zero_tail.extend(300_000, || ());
+        let steps = std::cell::Cell::new(0);
+        zero_tail.extend(u64::MAX, || steps.set(steps.get() + 1));
+        assert_eq!(steps.get(), (1 << 20) / STEP_BYTES - 2);
         assert_eq!(zero_tail.end(), 1 << 20);
         segment.write(400_000, &[7; 900]).unwrap();
         zero_tail.move_back(400_000);
         zero_tail.move_behind(400_100);
-        zero_tail.extend(400_800);
+        zero_tail.extend(400_800, || ());
         assert_eq!(zero_tail.end(), 400_800);
         let mut bytes = vec![0; 1 << 20];
         storage.open(path, Access::Buffered).unwrap().read_at(0, &mut bytes).unwrap();

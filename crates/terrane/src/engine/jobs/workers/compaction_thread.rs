@@ -1,13 +1,12 @@
 //! The compaction threads.
 
 use super::Jobs;
-use crate::base::turns;
 use crate::engine::context::JobKind;
 use crate::engine::jobs::late_deletes::report_late_deletes;
 
-/// The niceness added to a compaction thread. If it competes with another thread for a processor, it gets a
-/// quarter of that thread's time; on an idle processor it runs at full speed. Without short turns, a thread that has
-/// the processor keeps it until the next tick of the clock, which makes up for more niceness.
+/// The niceness added to a compaction thread. If it competes with another thread for a processor, it gets about a
+/// quarter of the time; on an idle processor it runs at full speed. Without short turns it needs less weight for
+/// that, because it keeps a processor until the next tick of the clock.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 4;
 #[cfg(target_os = "linux")]
@@ -61,8 +60,12 @@ impl Jobs {
 fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        let nice = if turns::are_short() { NICE } else { NICE_WITH_LONG_TURNS };
+        use rustix::process::{getpriority_process, setpriority_process};
+        let thread = Some(rustix::thread::gettid());
+        let added = if crate::base::turns::are_short() { NICE } else { NICE_WITH_LONG_TURNS };
         // On Linux each thread has its own priority. A failure leaves the default, which is safe.
-        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), nice);
+        if let Ok(nice) = getpriority_process(thread) {
+            let _ = setpriority_process(thread, nice + added);
+        }
     }
 }
