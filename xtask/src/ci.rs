@@ -11,8 +11,8 @@ use crate::step::{StepResult, cargo, root, step, target_dir, toolchain_cargo};
 const MINIMUM_RUST: &str = "1.90";
 
 /// Runs the steps until one fails, and the named client tests. The steps of `checks` run concurrently with the
-/// tests and then with the clients, which leave processors idle while they wait. They yield to them, because they
-/// take less time.
+/// tests and then with the clients, which leave processors idle while they wait. The checks yield to both, which take
+/// longer.
 pub(crate) fn run(clients: &[&str]) -> StepResult {
     let start = Instant::now();
     step("format", &mut cargo(["fmt", "--all", "--check"]))?;
@@ -48,7 +48,7 @@ fn run_clients(names: &[&str]) -> StepResult {
     if names.is_empty() {
         return Ok(());
     }
-    crate::clients::run_with(names, &target_dir().join("debug/terrane"))
+    crate::clients::run(names, Some(&target_dir().join("debug/terrane")))
 }
 
 /// Returns the features of the lints and of the documentation, which share the dependencies that are checked

@@ -12,17 +12,9 @@ use crate::beside::Beside;
 use crate::step::{StepResult, root, step};
 
 /// Runs the named client tests, or all of them if none is named. They run concurrently, because they
-/// wait for registries, servers and single threads. Each runs to its end, even if another fails.
-pub(crate) fn run(chosen: &[&str]) -> StepResult {
-    run_scripts(chosen, None)
-}
-
-/// Runs the named client tests with a command that was built earlier.
-pub(crate) fn run_with(chosen: &[&str], command: &Path) -> StepResult {
-    run_scripts(chosen, Some(command))
-}
-
-fn run_scripts(chosen: &[&str], command: Option<&Path>) -> StepResult {
+/// wait for registries, servers and single threads. Each runs to its end, even if another fails. `command` is the
+/// command `terrane` to test, if it was built earlier.
+pub(crate) fn run(chosen: &[&str], command: Option<&Path>) -> StepResult {
     let known = names()?;
     if let Some(name) = chosen.iter().find(|name| !known.iter().any(|known| known == *name)) {
         return Err(format!("no client tests '{name}'; there are: {}", known.join(", ")));

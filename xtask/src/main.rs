@@ -92,7 +92,7 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["clients", ref names @ ..] if !names.iter().any(|name| name.starts_with('-')) => {
-            clients::run(names)
+            clients::run(names, None)
         }
         ["cost", ref rest @ ..] => match cost::Mode::parse(rest) {
             Some(mode) => cost::run(mode),
