@@ -2,8 +2,8 @@
 //!
 //! Linux usually takes a processor from a running thread only at a tick of the clock, every 1 to 10 ms. A write or a
 //! lookup that shares its processor with a merge would wait that long in the middle of a microsecond of work. The
-//! background threads therefore ask for a time slice of [`SLICE`](linux::SLICE), and give the processor up themselves
-//! before it ends. (A thread with a short slice also gets a processor sooner when it wakes.)
+//! background threads therefore ask for a time slice of 0.4 ms, and give the processor up themselves before it ends.
+//! (A thread with a short slice also gets a processor sooner when it wakes.)
 //!
 //! A thread that gives up its processor also gives up the rest of its slice. With the default slice, 1.4 ms on two
 //! processors and more on others, it would lose most of its share to busy threads, and merges would fall behind. So
@@ -11,7 +11,7 @@
 #![allow(unsafe_code, reason = "the standard library has no time slices")]
 
 #[cfg(all(target_os = "linux", not(miri)))]
-mod linux {
+mod system {
     use std::cell::Cell;
     use std::time::Duration;
 
@@ -20,7 +20,7 @@ mod linux {
     use crate::base::clock::thread_cpu_time;
 
     /// The time slice of a background thread.
-    pub(super) const SLICE: Duration = Duration::from_micros(400);
+    const SLICE: Duration = Duration::from_micros(400);
 
     /// A thread gives way once it has run for this long. It is less than the slice, because a thread whose slice has
     /// ended gives up the next one.
@@ -134,7 +134,7 @@ mod linux {
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-mod linux {
+mod system {
     pub(super) fn take_short_turns() {}
 
     #[cfg(target_os = "linux")]
@@ -146,7 +146,7 @@ mod linux {
 }
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
-pub(crate) use linux::threads_with_short_turns;
+pub(crate) use system::threads_with_short_turns;
 
 #[cfg(test)]
 thread_local! {
@@ -156,13 +156,13 @@ thread_local! {
 
 /// Lets the calling thread, a background thread, take short turns, if the system supports them.
 pub(crate) fn take_short_turns() {
-    linux::take_short_turns();
+    system::take_short_turns();
 }
 
 /// Returns true if the calling thread takes short turns.
 #[cfg(target_os = "linux")]
 pub(crate) fn are_short() -> bool {
-    linux::are_short()
+    system::are_short()
 }
 
 /// Gives the processor to another thread if the calling thread has short turns and this one has ended. A background
@@ -170,5 +170,5 @@ pub(crate) fn are_short() -> bool {
 pub(crate) fn give_way() {
     #[cfg(test)]
     STEPS.set(STEPS.get() + 1);
-    linux::give_way();
+    system::give_way();
 }
