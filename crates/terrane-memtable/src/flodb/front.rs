@@ -123,7 +123,7 @@ mod tests {
     fn a_writer_that_finds_no_room_waits_while_writers_are_paused() {
         // Many times what the Membuffer takes.
         const KEYS: u64 = 2000;
-        // Looks without progress after which the writer is taken to wait.
+        // After this many looks without progress, the writer counts as waiting.
         const UNCHANGED: usize = 50;
         let config = FloDbConfig::of(600, 2, LowerLevel::SkipList, DrainInsert::Multi);
         let memtable = FloDb::new(config, Some(KeySpan::all()), Pool::new(0));
@@ -139,7 +139,7 @@ mod tests {
                     written.store(seq, Ordering::Relaxed);
                 }
             });
-            // It stops for ever, or writes all; a busy machine only makes it slower.
+            // It waits until the pause ends, or writes all keys; a busy machine only makes it slower.
             let (mut last, mut unchanged) = (0, 0);
             while unchanged < UNCHANGED && !writer.is_finished() {
                 std::thread::sleep(Duration::from_millis(10));
