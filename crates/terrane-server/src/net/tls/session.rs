@@ -95,8 +95,11 @@ impl TlsStream {
                 Err(error) => return Err(error),
             }
             let processed = self.session.process_new_packets();
-            // Sends a part of the handshake, or an alert that names the error.
-            self.flush()?;
+            // Sends a part of the handshake, or an alert that names the error. `close` sends the alert of a
+            // failed handshake, after the failure has been counted: the client may ask for the count next.
+            if processed.is_ok() || !self.is_handshaking() {
+                self.flush()?;
+            }
             processed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
     }
@@ -129,7 +132,8 @@ impl TlsStream {
         Ok(Flushed { bytes, is_done: true })
     }
 
-    /// Announces the end of the data to the client, so that it can distinguish the end from an attack.
+    /// Sends a pending alert, or announces the end of the data to the client, so that it can distinguish the
+    /// end from an attack.
     pub(crate) fn close(&mut self) {
         self.session.send_close_notify();
         // The client may be gone, or not reading.

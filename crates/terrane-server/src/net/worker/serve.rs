@@ -53,6 +53,7 @@ impl Worker {
         let served = self.read_and_run(index, &mut connection);
         let is_kept = match served {
             Ok(()) => true,
+            Err(_) if connection.stream.is_handshaking() => false,
             // Requests that were read before the end are answered.
             Err(_) if self.has_replies(index) || connection.has_unsent() => {
                 connection.is_closing = true;

@@ -128,7 +128,8 @@ fn a_client_without_a_certificate_of_the_authority_is_refused() {
     // A server certificate does not authenticate a client.
     failure(client_of(&server, "authority.pem", Some("server")));
     // The plaintext port asks for no certificate.
-    assert!(server.client().run("info stats").contains("failed_tls_handshakes:3"));
+    let info = server.client().run("info stats");
+    assert!(info.contains("failed_tls_handshakes:3"), "{info}");
 }
 
 #[test]
