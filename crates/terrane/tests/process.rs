@@ -13,6 +13,8 @@ use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use terrane::{Db, Error, ErrorKind, Event, LoggedEvent, Options};
@@ -78,11 +80,10 @@ fn parents() -> Vec<PathBuf> {
     memory.into_iter().chain([std::env::temp_dir()]).collect()
 }
 
-/// Returns the only log file.
+/// Returns the first log file. The next one may have been prepared already.
 fn log_file(dir: &Path) -> PathBuf {
     let files = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let mut logs = files.filter(|path| path.extension().is_some_and(|name| name == "log"));
-    logs.next().unwrap()
+    files.filter(|path| path.extension().is_some_and(|name| name == "log")).min().unwrap()
 }
 
 fn shorten(path: &Path) {
@@ -103,16 +104,24 @@ fn write_to_shortened_log(dir: &Path) -> Db {
         // Writes with system calls make the file longer again.
         return db;
     }
+    let is_shortened = AtomicBool::new(false);
     let write = |thread: u64| {
-        let failed =
-            (0..1_000_000u64).find_map(|n| db.put((n << 8 | thread).to_be_bytes(), [7; 100]).err());
+        let mut numbers = 0..1_000_000u64;
+        let failed = numbers.find_map(|number| {
+            // On a busy machine the log would otherwise go on in another file before this one is shortened.
+            if number > 1000 && !is_shortened.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_micros(20));
+            }
+            db.put((number << 8 | thread).to_be_bytes(), [7; 100]).err()
+        });
         assert!(failed.is_some(), "every write was acknowledged");
         failed.unwrap()
     };
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4).map(|thread| scope.spawn(move || write(thread))).collect();
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
         shorten(&log);
+        is_shortened.store(true, Ordering::Relaxed);
         for writer in writers {
             check(&writer.join().unwrap(), &log);
         }
@@ -179,7 +188,7 @@ fn address_space() -> u64 {
     let mut used = now();
     let mut equal = 0;
     while equal < 20 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
         let before = std::mem::replace(&mut used, now());
         equal = if used == before { equal + 1 } else { 0 };
     }
