@@ -11,12 +11,13 @@
 //! | `consistency`, `log_directory` | relations between manifest, log and tables; the directory of the log |
 //! | `buffer`, `value` | blocks in memory, and the values that readers hold in them |
 //! | `hot_records` | entries of tables in memory without their block |
-//! | `io_threads`, `shared_read` | reads that overlap; reads of files that a writer may change |
+//! | `io_rings`, `io_threads`, `shared_read` | reads that overlap, with one system call or on other threads; reads of files that a writer may change |
 
 pub(crate) mod batch;
 pub(crate) mod buffer;
 pub(crate) mod consistency;
 pub(crate) mod hot_records;
+pub(crate) mod io_rings;
 pub(crate) mod io_threads;
 pub(crate) mod log_directory;
 pub(crate) mod manifest;

@@ -92,6 +92,7 @@ mod open_files;
 mod opening_designs;
 mod options;
 mod parallel_reads;
+mod reads_together;
 mod related_files;
 mod reopening;
 mod repair;

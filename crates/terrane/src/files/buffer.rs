@@ -65,4 +65,4 @@ mod word;
 pub(crate) use epoch::pin;
 pub(crate) use frame::{BlockMut, BlockRef, BlockView};
 pub(crate) use pool::{BLOCK_LEN_MAX, BufferPool};
-pub(crate) use slots::{Priority, Slots};
+pub(crate) use slots::{Loading, Priority, Slots};

@@ -46,6 +46,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use ancestors::sync_ancestors;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64"),
+    not(miri)
+))]
+pub(crate) use direct::{ALIGN, AlignedBuffer};
 pub(crate) use directory_lock::DirectoryLock;
 pub use disk::DiskStorage;
 pub use fault::{Fault, FaultStorage, Operation};
@@ -53,6 +59,7 @@ pub use memory::{Crash, CrashPoint, MemoryStorage, Survival};
 pub(crate) use opening_readers::OpeningReaders;
 pub(crate) use size_limit::bytes_max as file_bytes_max;
 pub use size_limit::check as check_file_size;
+pub(crate) use system::is_out_of_files;
 
 /// The length from which pieces of log records are written with a system call instead of through a map.
 pub(crate) const LARGE_PIECE_BYTES: usize = 64 << 10;
@@ -230,6 +237,16 @@ pub trait RandomReader: Send + Sync + fmt::Debug {
     /// Returns true if reads bypass the page cache.
     fn is_direct(&self) -> bool {
         false
+    }
+
+    /// Returns the descriptor of the file if [`RandomReader::read_at`] does nothing but read from it. Several such
+    /// reads can then be given to the operating system together. `None` is the default; a storage that wraps
+    /// another one and observes its reads must not forward the call.
+    ///
+    /// If [`RandomReader::is_direct`] returns true, offsets, lengths and addresses are multiples of 4 KiB.
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     /// Announces reads at random offsets, so that the operating system need not read ahead.

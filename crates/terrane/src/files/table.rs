@@ -23,6 +23,7 @@
 //! | `in_order` | announces blocks that are read in order |
 //! | `resident`, `hot` | lookups that read no file; lookups whose block is not in memory |
 //! | `cursor`, `scan_window`, `scan_lengths` | scans; what they read at once; what they have needed |
+//! | `together` | blocks of several tables in one request |
 //! | `read_ahead`, `sequential_file` | reading a whole table once |
 //! | `slots`, `warming` | the slots of blocks; keeps new blocks in memory |
 //! | `verify`, `salvage` | checks a table; reads a damaged one |
@@ -59,6 +60,7 @@ mod slots;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod together;
 mod verify;
 mod warming;
 mod writer;
@@ -80,6 +82,7 @@ pub(crate) use scan_window::ScanPace;
 pub(crate) use sink::{SINK_BYTES, Sink, UnsyncedFile};
 pub(crate) use slots::WarmSlots;
 pub(crate) use stored::TableFileId;
+pub(crate) use together::{load_together, read_for_seek};
 pub use warming::CacheWarming;
 pub(crate) use warming::{Heat, ReadsMeanwhile, Warmer};
 pub(crate) use writer::{FinishedTable, TableConfig, TableWriter};

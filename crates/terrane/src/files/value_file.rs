@@ -19,6 +19,7 @@
 //! | `file` | a file in use: reads its values, and removes it when it is obsolete |
 //! | `files` | the value files of a version |
 //! | `logged` | log segments from which values of memtables are read |
+//! | `together` | reads values for the keys of a batch |
 //! | `scan` | reads all records of a file |
 //! | `fuzz` | fuzz targets |
 
@@ -31,6 +32,7 @@ mod logged;
 mod scan;
 #[cfg(test)]
 mod tests;
+mod together;
 mod writer;
 
 pub(crate) use file::ValueFile;
@@ -38,4 +40,5 @@ pub(crate) use files::ValueFiles;
 pub(crate) use format::{VALUE_FILE_HEADER_BYTES, ValueFileHeader};
 pub(crate) use logged::{LoggedFile, LoggedFiles};
 pub(crate) use scan::scan_value_file;
+pub(crate) use together::SeparatedEntry;
 pub(crate) use writer::{FinishedValueFile, ValueFileWriter};

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use super::source::Source;
 use crate::base::error::Result;
 use crate::base::types::{EntryKind, MAX_SEQ, SeqNo};
-use crate::files::table::Stretch;
+use crate::files::table::{Stretch, read_for_seek};
 use crate::files::value::Value;
 
 /// The direction in which a cursor was positioned and therefore steps.
@@ -140,6 +140,7 @@ impl MergeCursor {
         }
         self.sources.iter_mut().try_for_each(|source| source.prefetch_index(key))?;
         self.sources.iter_mut().try_for_each(|source| source.prefetch_block(key))?;
+        read_for_seek(self.sources.iter_mut().filter_map(Source::table_cursor));
         self.sources.iter_mut().try_for_each(|source| source.prefetch_entry(key))
     }
 

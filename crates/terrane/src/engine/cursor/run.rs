@@ -98,6 +98,11 @@ impl RunCursor {
         self.entries.as_mut().map_or(Ok(()), |entries| entries.prefetch_block(key))
     }
 
+    /// The cursor over the table that was prefetched from.
+    pub(crate) fn entries_mut(&mut self) -> Option<&mut TableCursor> {
+        self.entries.as_mut()
+    }
+
     /// Prefetches the first entry at or after `key`. [`RunCursor::prefetch_block`] was called with
     /// the same key.
     pub(crate) fn prefetch_entry(&mut self, key: &[u8]) -> Result<()> {

@@ -5,6 +5,7 @@ use terrane_memtable::{Cursor as MemtableCursor, head_of};
 use super::run::RunCursor;
 use crate::base::error::Result;
 use crate::base::types::{EntryKind, SeqNo};
+use crate::files::table::TableCursor;
 use crate::files::value::Value;
 
 /// A cursor over a memtable or a run.
@@ -126,6 +127,14 @@ impl Source {
         match self {
             Self::Memtable(_) => Ok(()),
             Self::Run(cursor) => cursor.prefetch_block(key),
+        }
+    }
+
+    /// The cursor over the table that was prefetched from.
+    pub(crate) fn table_cursor(&mut self) -> Option<&mut TableCursor> {
+        match self {
+            Self::Memtable(_) => None,
+            Self::Run(cursor) => cursor.entries_mut(),
         }
     }
 

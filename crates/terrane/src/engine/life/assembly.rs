@@ -25,6 +25,7 @@ use crate::engine::version::Version;
 use crate::engine::write::Writer;
 use crate::files::buffer::BufferPool;
 use crate::files::hot_records::HotRecords;
+use crate::files::io_rings::IoRings;
 use crate::files::io_threads::IoThreads;
 use crate::files::manifest::{
     KeyspaceState, Manifest, ManifestState, RecoveredState, TableRecord, ValueFileRecord,
@@ -171,6 +172,7 @@ fn context(
             Background::Inline => 0,
             _ => IO_THREADS_MAX,
         }),
+        io_rings: IoRings::default(),
         open_files: OpenFiles::new(open_files_max),
         ledger: Arc::clone(&ledger),
         standalone_bytes_max: plan.scan_bytes,

@@ -17,8 +17,9 @@ use crate::base::types::{EntryKind, SeqNo};
 use crate::engine::tree::{Tree, TreeState};
 use crate::engine::version::OpenRun;
 use crate::files::buffer::BlockRef;
-use crate::files::table::{FoundVersion, Table, filter_hash};
+use crate::files::table::{FoundVersion, Table, filter_hash, load_together};
 use crate::files::value::Value;
+use crate::files::value_file::SeparatedEntry;
 
 /// The number of keys that are looked up together, so that their prefetched lines fit into the L1
 /// cache.
@@ -34,6 +35,13 @@ struct PendingKey<'a> {
     /// Its index among the answers.
     at: usize,
     hash: u64,
+}
+
+/// The answers of keys that are looked up together.
+struct Answers<'s, 'a> {
+    answers: &'s mut [Option<ValueWithExpiry>],
+    /// The entries whose values are separated, and the indexes of their answers.
+    separated: Vec<(usize, SeparatedEntry<'a>)>,
 }
 
 /// A table that may have a pending key.
@@ -91,11 +99,14 @@ impl Reader {
         for (chunk, answers) in keys.chunks(KEYS_AT_ONCE).zip(answers.chunks_mut(KEYS_AT_ONCE)) {
             let keys: Vec<&[u8]> = chunk.iter().map(AsRef::as_ref).collect();
             let found = find_in_memtables(&state, &keys, seq)?;
+            let mut answers = Answers { answers, separated: Vec::new() };
             let mut pending = Vec::with_capacity(chunk.len());
             for (at, (key, found)) in keys.into_iter().zip(found).enumerate() {
                 self.count_in_memtables(&state, found.is_some());
                 match found {
-                    Some(found) => answers[at] = self.answer((tree, &state), key, found, &time)?,
+                    Some(found) => {
+                        self.answer((tree, &state), (key, at), found, &time, &mut answers)?;
+                    }
                     None => pending.push(PendingKey { key, at, hash: filter_hash(key) }),
                 }
             }
@@ -104,8 +115,9 @@ impl Reader {
                     break;
                 }
                 let place = (tree, &*state, &**run);
-                self.find_in_run(place, (seq, &time), &mut pending, answers)?;
+                self.find_in_run(place, (seq, &time), &mut pending, &mut answers)?;
             }
+            self.read_separated(&state, answers)?;
         }
         let found = answers.iter().filter(|answer| answer.is_some()).count() as u64;
         self.context.counters.add(Counter::GetsFound, found);
@@ -113,32 +125,58 @@ impl Reader {
         Ok(answers)
     }
 
-    /// Returns a key's value and expiry time, from the newest version that the reader sees.
+    /// Answers a key with the newest version that the reader sees, unless its value is separated.
     #[inline]
-    fn answer(
+    fn answer<'a>(
         &self,
         place: (&Tree, &Arc<TreeState>),
-        key: &[u8],
+        (key, at): (&'a [u8], usize),
         found: Option<FoundVersion>,
         time: &ReadTime<'_>,
-    ) -> Result<Option<ValueWithExpiry>> {
+        answers: &mut Answers<'_, 'a>,
+    ) -> Result<()> {
         let expires_at = found.as_ref().and_then(FoundVersion::expires_at_micros);
         let value = match found {
             Some(operand) if operand.kind == EntryKind::Operand => {
                 self.combined(place, key, operand, time).map(Some)
             }
+            Some(FoundVersion { kind: EntryKind::Separated, seq, value: pointer }) => {
+                answers.separated.push((at, SeparatedEntry { key, seq, pointer }));
+                return Ok(());
+            }
             found => value_of(place.1, key, found, time),
         };
-        Ok(value?.map(|value| (value, expires_at)))
+        answers.answers[at] = value?.map(|value| (value, expires_at));
+        Ok(())
+    }
+
+    /// Answers the keys whose values are separated.
+    #[inline]
+    fn read_separated(&self, state: &TreeState, answers: Answers<'_, '_>) -> Result<()> {
+        let Answers { answers, separated } = answers;
+        if separated.is_empty() {
+            return Ok(());
+        }
+        let (places, entries): (Vec<usize>, Vec<_>) = separated.into_iter().unzip();
+        let values = state.version.values();
+        let read = values.read_together(&self.context.tables.io_threads, &entries);
+        for ((at, entry), value) in places.into_iter().zip(&entries).zip(read) {
+            let value = match value {
+                Some(value) => value,
+                None => values.read(entry.key, entry.seq, &entry.pointer)?,
+            };
+            answers[at] = Some((value, None));
+        }
+        Ok(())
     }
 
     /// Answers the keys that the run decides, and leaves the others pending.
-    fn find_in_run(
+    fn find_in_run<'a>(
         &self,
         (tree, state, run): (&Tree, &Arc<TreeState>, &OpenRun),
         (seq, time): (SeqNo, &ReadTime<'_>),
-        pending: &mut Vec<PendingKey<'_>>,
-        answers: &mut [Option<ValueWithExpiry>],
+        pending: &mut Vec<PendingKey<'a>>,
+        answers: &mut Answers<'_, 'a>,
     ) -> Result<()> {
         let mut candidates = Vec::with_capacity(pending.len());
         for (index, key) in pending.iter().enumerate() {
@@ -168,7 +206,7 @@ impl Reader {
             let TableCandidate { pending: index, deleted, .. } = candidates.remove(at);
             let (key, found) = (&pending[index], Some(version).filter(|found| found.seq > deleted));
             is_decided[index] = true;
-            answers[key.at] = self.answer((tree, state), key.key, found, time)?;
+            self.answer((tree, state), (key.key, key.at), found, time, answers)?;
         }
         let missing = missing_blocks(&candidates);
         // Keeps the blocks in memory until the lookups are done.
@@ -196,7 +234,7 @@ impl Reader {
             }
             is_decided[index] = found.is_some() || deleted > 0;
             let found = found.filter(|found| found.seq > deleted);
-            answers[key.at] = self.answer((tree, state), key.key, found, time)?;
+            self.answer((tree, state), (key.key, key.at), found, time, answers)?;
         }
         let mut decided = is_decided.into_iter();
         pending.retain(|_| !decided.next().unwrap_or(false));
@@ -296,6 +334,9 @@ fn load(missing: &[BlockOf<'_>]) -> Vec<BlockRef> {
     if rest.is_empty() || !threads.helps() {
         let read = |(table, block): &BlockOf<'_>| threads.read_alone(|| table.block(*block));
         return missing.iter().filter_map(|block| read(block).ok()).collect();
+    }
+    if let Some(loaded) = load_together(missing.iter().copied()) {
+        return loaded;
     }
     let start = |(table, block): &BlockOf<'_>| {
         let (table, block) = (Arc::clone(table), *block);

@@ -2,7 +2,8 @@
 //!
 //! The lookup searches the runs from new to old. If it reaches a run whose blocks are not in memory
 //! while reads wait for a device, it also gathers the next runs that may have the key, up to
-//! `read_threads` in all, and the I/O threads read them together. The newest answer wins.
+//! `read_threads` in all, and reads them together, with one system call or on the I/O threads. The newest
+//! answer wins.
 //!
 //! 1. The result is that of the serial search: it comes from the first run, from new to old, with a
 //!    version of the key, a range tombstone over the key, or an error. An error in a run older than
@@ -18,13 +19,16 @@ use super::lookup::newest_deletion;
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
 use crate::base::types::SeqNo;
-use crate::files::table::{FoundVersion, Table};
+use crate::files::buffer::BlockRef;
+use crate::files::table::{FoundVersion, Table, load_together};
 
 /// A table whose filter admits the key.
 struct Candidate<'a> {
     table: &'a Arc<Table>,
-    /// The block to search, if it is in memory.
-    resident: Option<usize>,
+    /// The block to search, if the index is in memory.
+    block: Option<usize>,
+    /// Whether the block is in memory as well.
+    is_resident: bool,
     /// The version, if it is in memory and the block is not.
     hot: Option<FoundVersion>,
     /// The newest range tombstone of the table that covers the key; 0 if there is none.
@@ -34,15 +38,27 @@ struct Candidate<'a> {
 impl Candidate<'_> {
     /// Returns true if the candidate needs no read.
     fn is_in_memory(&self) -> bool {
-        self.resident.is_some() || self.hot.is_some()
+        self.is_resident || self.hot.is_some()
     }
 
     fn get(&self, target: Target<'_>) -> Result<Option<FoundVersion>> {
-        match (&self.hot, self.resident) {
+        match (&self.hot, self.block) {
             (Some(hot), _) => Ok(Some(hot.clone())),
             (None, Some(block)) => self.table.get_from((block, None), target.key, target.seq),
             (None, None) => self.table.get(target.key, target.seq),
         }
+    }
+
+    /// Does the same after [`load`].
+    fn get_loaded(&self, target: Target<'_>) -> Result<Option<FoundVersion>> {
+        let found = self.get(target)?;
+        // A block that could not be cached was read again, which noted what was found.
+        if let (Some(block), Some(found), false) = (self.block, &found, self.is_in_memory())
+            && self.table.is_block_resident(block)
+        {
+            self.table.note_found((target.key, target.hash, target.seq), found, block);
+        }
+        Ok(found)
     }
 }
 
@@ -96,15 +112,18 @@ impl Reader {
     ) -> Result<Option<Option<FoundVersion>>> {
         let Some((first, others)) = group.split_first() else { return Ok(None) };
         let threads = first.table.io_threads();
-        let shared: Option<Arc<[u8]>> = (!others.is_empty()).then(|| target.key.into());
+        // Kept in memory until the searches are done.
+        let loaded = load(group);
+        let uses_threads = !others.is_empty() && loaded.is_none();
+        let shared: Option<Arc<[u8]>> = uses_threads.then(|| target.key.into());
         let start = |other: &Candidate<'_>| {
             let key = shared.as_ref().filter(|_| !other.is_in_memory())?;
             let (table, key, seq) = (Arc::clone(other.table), Arc::clone(key), target.seq);
             Some(threads.start(move || table.get(&key, seq)))
         };
         let pending: Vec<_> = others.iter().map(start).collect();
-        let found = match first.is_in_memory() {
-            true => first.get(target),
+        let found = match first.is_in_memory() || loaded.is_some() {
+            true => first.get_loaded(target),
             false => threads.read_alone(|| first.get(target)),
         };
         if let Some(decided) = self.decide(first, found?) {
@@ -113,7 +132,7 @@ impl Reader {
         for (other, pending) in others.iter().zip(pending) {
             let found = match pending {
                 Some(pending) => pending.wait().unwrap_or_else(|| Err(panicked())),
-                None => other.get(target),
+                None => other.get_loaded(target),
             };
             if let Some(decided) = self.decide(other, found?) {
                 return Ok(Some(decided));
@@ -134,6 +153,17 @@ impl Reader {
         let is_decided = found.is_some() || candidate.deleted > 0;
         is_decided.then(|| found.filter(|found| found.seq > candidate.deleted))
     }
+}
+
+/// Reads the blocks of a group that are not in memory, if the system reads several blocks together and the indexes are
+/// in memory. Errors are left to the searches.
+fn load(group: &[Candidate<'_>]) -> Option<Vec<BlockRef>> {
+    let missing = group.iter().filter(|candidate| !candidate.is_in_memory());
+    let missing: Option<Vec<_>> =
+        missing.map(|candidate| Some((candidate.table, candidate.block?))).collect();
+    missing
+        .filter(|missing| missing.len() > 1)
+        .and_then(|missing| load_together(missing.into_iter()))
 }
 
 #[cold]
@@ -177,10 +207,11 @@ fn candidate<'a>(
     if !table.may_have(target.key, target.hash, target.seq)? {
         return Ok((None, deleted));
     }
-    let resident = table.resident_block_of(target.key)?;
-    let hot = match resident {
-        Some(_) => None,
-        None => table.hot_version(target.key, target.hash, target.seq),
+    let block = table.indexed_block_of(target.key)?;
+    let is_resident = block.is_some_and(|block| table.is_block_resident(block));
+    let hot = match is_resident {
+        true => None,
+        false => table.hot_version(target.key, target.hash, target.seq),
     };
-    Ok((Some(Candidate { table, resident, hot, deleted }), deleted))
+    Ok((Some(Candidate { table, block, is_resident, hot, deleted }), deleted))
 }

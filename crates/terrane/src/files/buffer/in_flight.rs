@@ -5,7 +5,7 @@
 //! 2. A thread waits once: if the block is then not in memory, it reads the block itself, at the same time
 //!    as the others that have waited. A failure is thus reported to each of them, and a pool without room
 //!    does not make them read one after the other.
-//! 3. A thread that reads a block waits for no other block, so that waits form no cycle. No thread
+//! 3. A thread that reads blocks waits for no other block, so that waits form no cycle. No thread
 //!    that waits is pinned.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,23 +37,42 @@ impl InFlight {
     /// it instead and returns `None`.
     pub(super) fn begin(&self, slot: usize) -> Option<Reading<'_>> {
         debug_assert!(!epoch::is_pinned(), "a pinned reader must not wait");
-        // The low bits of the address are the same for all slots.
-        let part = &self.0[slot / size_of::<usize>() % PARTS];
+        let part = self.part(slot);
         let mut reads = part.lock();
-        let place = |reads: &[(usize, bool)]| reads.iter().position(|(other, _)| *other == slot);
-        if place(&reads).is_none() {
+        if place_of(slot, &reads).is_none() {
             reads.push((slot, false));
             return Some(Reading { part, slot });
         }
-        while let Some(at) = place(&reads) {
+        while let Some(at) = place_of(slot, &reads) {
             reads[at].1 = true;
             reads = part.done.wait(reads).unwrap_or_else(PoisonError::into_inner);
         }
         None
     }
+
+    /// Begins the read of a block, unless another thread reads it.
+    pub(super) fn try_begin(&self, slot: usize) -> Option<Reading<'_>> {
+        let part = self.part(slot);
+        let mut reads = part.lock();
+        if place_of(slot, &reads).is_some() {
+            return None;
+        }
+        reads.push((slot, false));
+        Some(Reading { part, slot })
+    }
+
+    fn part(&self, slot: usize) -> &Part {
+        // The low bits of the address are the same for all slots.
+        &self.0[slot / size_of::<usize>() % PARTS]
+    }
+}
+
+fn place_of(slot: usize, reads: &[(usize, bool)]) -> Option<usize> {
+    reads.iter().position(|(other, _)| *other == slot)
 }
 
 /// The read of a block. Others that wait for it continue when this is dropped.
+#[derive(Debug)]
 pub(super) struct Reading<'a> {
     part: &'a Part,
     slot: usize,

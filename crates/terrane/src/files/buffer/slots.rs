@@ -15,6 +15,7 @@ use terrane_memtable::prefetch_line;
 use super::epoch::{Guard, pin};
 use super::frame::{BlockRef, BlockView};
 use super::header::{HEADER_BYTES, retain};
+use super::in_flight::Reading;
 use super::pool::{BufferPool, Shared};
 use super::word::{Slot, Word};
 
@@ -33,6 +34,14 @@ pub(crate) enum Priority {
 pub(crate) struct Slots {
     slots: Arc<[Slot]>,
     pool: Arc<Shared>,
+}
+
+/// A block that this thread reads into its slot. Others that need the block wait until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Loading<'a> {
+    slots: &'a Slots,
+    slot: usize,
+    _reading: Reading<'a>,
 }
 
 impl Slots {
@@ -133,6 +142,14 @@ impl Slots {
         Ok(self.fill(slot, read()?, priority))
     }
 
+    /// Begins to read the block of a slot, unless it is in memory or another thread reads it. The caller waits for no
+    /// other block until it drops the value.
+    pub(crate) fn begin_load(&self, slot: usize) -> Option<Loading<'_>> {
+        let address = std::ptr::from_ref(self.slots.get(slot)?).addr();
+        let reading = self.pool.in_flight.try_begin(address)?;
+        (!self.is_resident(slot)).then_some(Loading { slots: self, slot, _reading: reading })
+    }
+
     /// Puts a block into a slot and returns it. If another thread has filled the slot first,
     /// returns that thread's block.
     pub(crate) fn fill(&self, slot: usize, block: BlockRef, priority: Priority) -> BlockRef {
@@ -192,6 +209,13 @@ impl Slots {
                 self.pool.close(slots);
             }
         }
+    }
+}
+
+impl Loading<'_> {
+    /// Puts the block into its slot and returns it.
+    pub(crate) fn fill(self, block: BlockRef, priority: Priority) -> BlockRef {
+        self.slots.fill(self.slot, block, priority)
     }
 }
 

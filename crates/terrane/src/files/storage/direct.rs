@@ -10,12 +10,14 @@
 
 use std::io;
 use std::ops::{Deref, DerefMut};
+#[cfg(unix)]
+use std::os::fd::BorrowedFd;
 
 use super::{Appender, RandomReader};
 
 /// The alignment of buffers, offsets and lengths: a page. Devices with larger blocks are rare; an
 /// implementation of [`DirectFile`] falls back to buffered I/O on them.
-pub(super) const ALIGN: usize = 4096;
+pub(crate) const ALIGN: usize = 4096;
 
 /// The number of bytes collected before a write. It is large because each write waits for the
 /// device.
@@ -38,17 +40,23 @@ pub(super) trait DirectFile: Send {
 
     /// Returns true if requests bypass the page cache.
     fn is_direct(&self) -> bool;
+
+    /// Returns the descriptor of the file, if it is one of the operating system.
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// Memory aligned to [`ALIGN`].
-pub(super) struct AlignedBuffer {
+pub(crate) struct AlignedBuffer {
     memory: Vec<u8>,
     start: usize,
 }
 
 impl AlignedBuffer {
     /// Creates a buffer of zeros.
-    pub(super) fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         let memory = vec![0; len + ALIGN];
         let start = memory.as_ptr().align_offset(ALIGN).min(ALIGN);
         Self { memory, start }
@@ -106,6 +114,11 @@ impl<F: DirectFile + Sync + std::fmt::Debug> RandomReader for DirectReader<F> {
         }
         buffer.copy_from_slice(&window[skipped..wanted]);
         Ok(())
+    }
+
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.file.descriptor()
     }
 
     fn is_direct(&self) -> bool {

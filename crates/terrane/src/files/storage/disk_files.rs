@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use std::num::NonZeroU64;
 #[cfg(target_os = "linux")]
 use std::ops::Range;
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +75,10 @@ struct DiskReader(File);
 impl RandomReader for DiskReader {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(&self.0, buffer, offset)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.0.as_fd())
     }
 
     #[cfg(target_os = "linux")]
@@ -204,6 +210,10 @@ impl DirectFile for DiskDirect {
     fn is_direct(&self) -> bool {
         // Relaxed: see the store in `attempt`.
         self.is_direct.load(Ordering::Relaxed)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
     }
 }
 

@@ -9,6 +9,8 @@ mod elsewhere;
 #[cfg(unix)]
 mod unix;
 
+use std::io;
+
 #[cfg(not(unix))]
 pub(super) use elsewhere::*;
 #[cfg(unix)]
@@ -29,4 +31,15 @@ pub(super) enum Opening {
     Lock,
     /// As a lock that is shared, without write permission.
     SharedLock,
+}
+
+/// Returns true if the process or the system has no descriptor left.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let codes =
+        [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
+    // ERROR_TOO_MANY_OPEN_FILES
+    #[cfg(not(unix))]
+    let codes = [4];
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }

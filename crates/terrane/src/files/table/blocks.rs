@@ -19,7 +19,7 @@ use super::slots::{INDEX_SLOT, data_slot};
 use super::stored::{self, TRAILER_BYTES};
 use crate::base::error::Result;
 use crate::base::stats::{BlockKind, Counter, Counters};
-use crate::files::buffer::{BlockRef, BlockView, Priority, pin};
+use crate::files::buffer::{BlockMut, BlockRef, BlockView, Priority, pin};
 use crate::files::io_threads::IoThreads;
 
 /// The number of cache lines at the start of a data block that a search in it reads: the heads and
@@ -128,16 +128,9 @@ impl Table {
     /// Reads consecutive blocks as stored in the file, without verification. Returns them with their
     /// offset.
     pub(super) fn read_blocks(&self, numbers: &Range<usize>) -> Result<(u64, BlockRef)> {
-        let opened = self.opened()?;
-        let last = numbers.end.saturating_sub(1);
-        let (start, end) = self.with_index_of(opened, |index| {
-            (index.block(numbers.start).start, index.block(last).end)
-        })?;
-        let len = end.saturating_sub(start) as usize;
-        self.file.check_place(start, len)?;
-        let mut stored = self.file.environment.buffer.standalone(len);
-        self.file.read_into(&opened.reader, start, &mut stored)?;
-        self.counters().add(Counter::TableBytesRead, len as u64);
+        let (start, mut stored) = memory_for_blocks(self, numbers)?;
+        self.file.read_into(&self.opened()?.reader, start, &mut stored)?;
+        self.counters().add(Counter::TableBytesRead, stored.len() as u64);
         Ok((start, stored.freeze()))
     }
 
@@ -240,6 +233,16 @@ impl Table {
     }
 }
 
+/// Returns the offset of consecutive blocks in the file, and memory outside of the buffer pool for them.
+pub(super) fn memory_for_blocks(table: &Table, numbers: &Range<usize>) -> Result<(u64, BlockMut)> {
+    let last = numbers.end.saturating_sub(1);
+    let (start, end) =
+        table.with_index(|_, index| (index.block(numbers.start).start, index.block(last).end))?;
+    let len = end.saturating_sub(start) as usize;
+    table.file.check_place(start, len)?;
+    Ok((start, table.file.environment.buffer.standalone(len)))
+}
+
 impl TableFile {
     /// Calls `read` with the bytes of the index or the filter.
     #[inline]
@@ -264,16 +267,23 @@ impl TableFile {
     /// Reads a data block that is not in memory.
     #[cold]
     pub(super) fn load_data_block(&self, opened: &OpenTable, number: usize) -> Result<BlockRef> {
+        let place = self.place_of(opened, number)?;
+        self.announce(opened, number, &place);
+        let len = (place.end - place.start) as usize;
+        self.load(opened, data_slot(number), place.start, len, BlockKind::Data)
+    }
+
+    /// Returns the location of a data block with its trailer, which is not shorter than a trailer.
+    pub(super) fn place_of(&self, opened: &OpenTable, number: usize) -> Result<Range<u64>> {
         let (handle, kind) = (opened.footer.index, BlockKind::Index);
         let place = self.with_part(opened, INDEX_SLOT, handle, kind, |bytes| {
             Index::new(bytes, &opened.index).block(number)
         })?;
-        let len = place.end.saturating_sub(place.start) as usize;
-        if len <= TRAILER_BYTES || number >= opened.index.len() {
+        let len = place.end.saturating_sub(place.start);
+        if len <= TRAILER_BYTES as u64 || number >= opened.index.len() {
             return Err(self.corrupt(place.start, "data block", "it is too short"));
         }
-        self.announce(opened, number, &place);
-        self.load(opened, data_slot(number), place.start, len, BlockKind::Data)
+        Ok(place)
     }
 
     /// Reads a block from the file and puts it into its slot, unless another thread does so.
@@ -322,7 +332,18 @@ impl TableFile {
             }
             false => read()?,
         }
-        environment.counters.add(Counter::TableBytesRead, len as u64);
+        self.unpack(stored, offset, kind)
+    }
+
+    /// Verifies and decompresses a block that was read.
+    pub(super) fn unpack(
+        &self,
+        mut stored: BlockMut,
+        offset: u64,
+        kind: BlockKind,
+    ) -> Result<BlockRef> {
+        let environment = &*self.environment;
+        environment.counters.add(Counter::TableBytesRead, stored.len() as u64);
         let what = kind.name();
         let (bytes, packing) = stored::verify(&stored, self.id, offset, &self.path, what)?;
         if packing == Packing::Plain {

@@ -1,18 +1,19 @@
 //! A cursor over a table.
 
+mod planned;
+
 use std::sync::Arc;
 
 use super::block::{BlockCursor, Stretch};
 use super::index::Narrowed;
 use super::read_ahead::ReadAhead;
 use super::reader::Table;
-use super::scan_window::{ScanPace, ScanWindow, Toward};
+use super::scan_window::{ScanPace, ScanWindow, Toward, Upcoming};
 use super::warming::Heat;
 use crate::base::codec::{DecodeError, Decoded};
 use crate::base::error::{Error, Result};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::buffer::BlockRef;
-use crate::files::io_threads::Pending;
 use crate::files::value::Value;
 
 /// The number of entries before the end of a block at which a cursor prefetches the next block.
@@ -26,8 +27,8 @@ pub(crate) struct TableCursor {
     block: usize,
     entries: BlockCursor,
     prefetched: Prefetched,
-    /// The block that another thread reads for the next seek.
-    loading: Option<(usize, Pending<Result<BlockRef>>)>,
+    /// The block whose read was begun for the next seek.
+    loading: Option<(usize, Upcoming<BlockRef>)>,
     /// Reads blocks ahead, for a scan.
     window: Option<Box<ScanWindow>>,
     /// The direction of the scan.
@@ -146,7 +147,6 @@ impl TableCursor {
     pub(crate) fn prefetch_block(&mut self, key: &[u8]) -> Result<()> {
         if let Prefetched::Index(narrowed) = std::mem::take(&mut self.prefetched) {
             let block = self.table.prefetch_narrowed(key, narrowed)?;
-            self.start_loading(block);
             self.prefetched = Prefetched::Block(block);
         }
         Ok(())
@@ -317,26 +317,12 @@ impl TableCursor {
         Ok(true)
     }
 
-    /// Starts to read a block that is not in memory, while the other runs of a seek do the same.
-    fn start_loading(&mut self, number: usize) {
-        let threads = self.table.io_threads();
-        // Jobs bypass the pool.
-        if self.ahead.is_none() && threads.helps() && !self.table.is_block_resident(number) {
-            if self.window.get_or_insert_default().start(&self.table, number) {
-                return;
-            }
-            let table = Arc::clone(&self.table);
-            let pending = threads.start(move || table.block(number));
-            self.loading = Some((number, pending));
-        }
-    }
-
     /// Returns a block from memory, or else from the file, with read-ahead.
     #[inline]
     fn scanned_block(&mut self, number: usize) -> Result<BlockRef> {
-        if let Some((loading, pending)) = self.loading.take()
+        if let Some((loading, read)) = self.loading.take()
             && loading == number
-            && let Some(Ok(block)) = pending.wait()
+            && let Some(block) = read.wait()
         {
             self.window.get_or_insert_default().note(&self.table, number, self.toward)?;
             return Ok(block);

@@ -47,14 +47,12 @@ impl Table {
         Ok(seq >= info.smallest_seq && *key >= *info.range.start && self.may_contain(hash)?)
     }
 
-    /// Returns the number of the first data block that may have versions of `key`, if that block and
-    /// the index are in memory.
-    pub(crate) fn resident_block_of(&self, key: &[u8]) -> Result<Option<usize>> {
+    /// Returns the number of the first data block that may have versions of `key`, if the index is in memory.
+    pub(crate) fn indexed_block_of(&self, key: &[u8]) -> Result<Option<usize>> {
         if self.opened_already().is_none() || !self.is_resident(INDEX_SLOT) {
             return Ok(None);
         }
-        let number = self.block_of(key)?;
-        Ok(self.is_block_resident(number).then_some(number))
+        self.block_of(key).map(Some)
     }
 
     /// Returns true if the filter passes the key with this hash. Without a filter every key passes.

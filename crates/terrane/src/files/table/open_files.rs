@@ -4,7 +4,8 @@
 //! stays open, and a file that was closed is opened again by name when it is next read.
 //!
 //! 1. A file in use stays open, because its reader holds a reference. Each thread, including those of
-//!    [`crate::files::io_threads`], may thus briefly have one more file open than the limit. Jobs that read
+//!    [`crate::files::io_threads`], may thus briefly have one more file open than the limit, and each ring of
+//!    [`crate::files::io_rings`] as many as it reads blocks of different tables. Jobs that read
 //!    whole tables have files of their own ([`super::sequential_file`]): up to an eighth more.
 //! 2. A file can be opened again as long as its [`Table`](super::Table) exists, because a writer
 //!    removes the file only after the last user has dropped an obsolete table. In a read-only opening
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwapOption;
 
 use crate::base::fork::Owner;
-use crate::files::storage::RandomReader;
+use crate::files::storage::{RandomReader, is_out_of_files};
 
 /// An open file, shared by the threads that read it.
 type Reader = Arc<dyn RandomReader>;
@@ -249,17 +250,6 @@ impl State {
         self.closed += closed.len() as u64;
         closed
     }
-}
-
-/// Returns true if the process or the system has no descriptor left.
-fn is_out_of_files(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    let codes =
-        [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(rustix::io::Errno::raw_os_error);
-    // ERROR_TOO_MANY_OPEN_FILES
-    #[cfg(not(unix))]
-    let codes = [4];
-    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
 
 #[cfg(test)]

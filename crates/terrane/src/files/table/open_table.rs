@@ -155,6 +155,12 @@ impl TableFile {
         }
     }
 
+    /// Returns the file, which is opened first if it was closed to make room for others, and stays open as long as the
+    /// value exists.
+    pub(super) fn shared_reader(&self, reader: &TableReader) -> io::Result<Arc<dyn RandomReader>> {
+        reader.with(|| self.open_shared(), Arc::clone)
+    }
+
     /// Fills `buffer` from the file, which is opened first if it was closed to make room for others.
     pub(super) fn read_into(
         &self,

@@ -24,6 +24,7 @@ use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::{Counter, Counters};
 use crate::files::buffer::{BlockMut, BufferPool};
 use crate::files::hot_records::HotRecords;
+use crate::files::io_rings::IoRings;
 use crate::files::io_threads::IoThreads;
 use crate::files::storage::{Access, OpeningReaders, Storage};
 
@@ -43,6 +44,8 @@ pub(crate) struct TableEnvironment {
     pub(crate) warm: WarmSlots,
     /// Threads that read on behalf of readers of tables.
     pub(crate) io_threads: IoThreads,
+    /// Begins reads of several blocks together.
+    pub(crate) io_rings: IoRings,
     /// The files that are open.
     pub(crate) open_files: Arc<OpenFiles>,
     pub(crate) ledger: Arc<MemoryLedger>,
@@ -112,6 +115,7 @@ impl TableEnvironment {
             hot_records: HotRecords::new(0),
             warm: WarmSlots::default(),
             io_threads: IoThreads::new(0),
+            io_rings: IoRings::none(),
             open_files: OpenFiles::new(None),
             ledger: Arc::default(),
             standalone_bytes_max: usize::MAX,

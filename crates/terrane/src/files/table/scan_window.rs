@@ -50,12 +50,30 @@ pub(super) struct ScanWindow {
     last: NextRead,
     current: Option<Blocks>,
     /// The reads after it that have been started, in the order of the scan.
-    coming: VecDeque<(Range<usize>, Pending<Result<Blocks>>)>,
+    coming: VecDeque<(Range<usize>, Upcoming<Blocks>)>,
+}
+
+/// A read that was begun for a cursor.
+#[derive(Debug)]
+pub(super) enum Upcoming<T: Send> {
+    /// Another thread reads.
+    Begun(Pending<Result<T>>),
+    Done(T),
+}
+
+impl<T: Send> Upcoming<T> {
+    /// Waits for the read. Returns `None` if it failed.
+    pub(super) fn wait(self) -> Option<T> {
+        match self {
+            Self::Begun(pending) => pending.wait()?.ok(),
+            Self::Done(read) => Some(read),
+        }
+    }
 }
 
 /// Consecutive blocks as stored in the file.
 #[derive(Debug)]
-struct Blocks {
+pub(super) struct Blocks {
     numbers: Range<usize>,
     /// The offset of the first block in the file.
     start: u64,
@@ -76,16 +94,21 @@ impl ScanWindow {
         Some(ScanPace::new(run, self.last))
     }
 
-    /// Starts to read a block for a seek, with those that scans need after it, on another thread. Returns false
-    /// if scans rarely need more than this block.
-    pub(super) fn start(&mut self, table: &Arc<Table>, number: usize) -> bool {
+    /// Returns the blocks to read for a seek to a block that is not in memory: with it those that scans need after it.
+    /// Returns `None` if they were read ahead.
+    pub(super) fn plan(&mut self, table: &Table, number: usize) -> Option<Range<usize>> {
         if self.covers(number) {
-            return true;
+            return None;
         }
         self.end_run();
-        let Ok(run) = BlockRun::new(table, number, Toward::End) else { return false };
-        self.run = Some(run);
-        self.start_next(table, number)
+        self.run = Some(BlockRun::new(table, number, Toward::End).ok()?);
+        let numbers = self.grow(table, number);
+        Some(if numbers.is_empty() { number..number + 1 } else { numbers })
+    }
+
+    /// Takes over the read of several blocks.
+    pub(super) fn expect(&mut self, numbers: Range<usize>, read: Upcoming<Blocks>) {
+        self.coming.push_back((numbers, read));
     }
 
     /// Abandons the reads that were started for a seek which did not follow.
@@ -160,7 +183,7 @@ impl ScanWindow {
             self.coming.pop_front();
         }
         self.current = match self.coming.pop_front() {
-            Some((_, pending)) => pending.wait().and_then(Result::ok),
+            Some((_, read)) => read.wait(),
             None => {
                 let numbers = self.grow(table, number);
                 if numbers.is_empty() {
@@ -197,12 +220,26 @@ impl ScanWindow {
         let numbers = self.grow(table, number);
         let starts = !numbers.is_empty();
         if starts {
-            let (of, range) = (Arc::clone(table), numbers.clone());
-            let read = move || Blocks::read(&of, range);
-            let pending = table.io_threads().start_much(self.last.bytes, read);
-            self.coming.push_back((numbers, pending));
+            self.begin(table, numbers);
         }
         starts
+    }
+
+    /// Reads blocks. A failed read is discarded.
+    pub(super) fn read(&mut self, table: &Table, numbers: Range<usize>) {
+        let read = || Blocks::read(table, numbers.clone());
+        let read = table.io_threads().read_much_alone(self.last.bytes, read);
+        if let Ok(blocks) = read {
+            self.expect(numbers, Upcoming::Done(blocks));
+        }
+    }
+
+    /// Begins to read blocks on another thread.
+    pub(super) fn begin(&mut self, table: &Arc<Table>, numbers: Range<usize>) {
+        let (of, range) = (Arc::clone(table), numbers.clone());
+        let read = move || Blocks::read(&of, range);
+        let pending = table.io_threads().start_much(self.last.bytes, read);
+        self.expect(numbers, Upcoming::Begun(pending));
     }
 
     /// Returns the blocks to read next, from `number` on; empty if one is enough, if they are so large that
@@ -223,6 +260,10 @@ impl ScanWindow {
 }
 
 impl Blocks {
+    pub(super) fn new(numbers: Range<usize>, start: u64, stored: BlockRef) -> Self {
+        Self { numbers, start, stored }
+    }
+
     fn read(table: &Table, numbers: Range<usize>) -> Result<Self> {
         let (start, stored) = table.read_blocks(&numbers)?;
         Ok(Self { numbers, start, stored })

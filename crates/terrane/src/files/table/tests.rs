@@ -17,11 +17,12 @@ use crate::base::memory_ledger::MemoryLedger;
 use crate::base::stats::{Counter, Counters};
 use crate::base::types::{EntryKind, SeqNo};
 use crate::files::buffer::BufferPool;
+use crate::files::io_rings::IoRings;
 use crate::files::io_threads::IoThreads;
 use crate::files::storage::{Access, MemoryStorage, Storage};
 use crate::files::value_pointer::ValuePointer;
 
-type Entries = BTreeMap<(Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>)>;
+pub(super) type Entries = BTreeMap<(Vec<u8>, Reverse<SeqNo>), (EntryKind, Vec<u8>)>;
 
 const ID: TableFileId = TableFileId { number: 5, writer: 0xabc };
 
@@ -96,6 +97,7 @@ pub(super) fn open_in(
         hot_records: crate::files::hot_records::HotRecords::new(0),
         warm: WarmSlots::default(),
         io_threads: IoThreads::new(2),
+        io_rings: IoRings::default(),
         open_files: OpenFiles::new(None),
         ledger: Arc::new(MemoryLedger::default()),
         standalone_bytes_max: usize::MAX,

@@ -1,6 +1,7 @@
 //! A value file in use.
 
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +9,14 @@ use std::sync::{Arc, OnceLock};
 
 use crate::base::error::{Error, Result};
 use crate::base::stats::Counter;
-use crate::files::buffer::{Priority, Slots, pin};
+use crate::files::buffer::{BlockMut, Priority, Slots, pin};
 use crate::files::storage::RandomReader;
 use crate::files::table::{TableEnvironment, TableReader};
 use crate::files::value::Value;
 use crate::files::value_pointer::{ValueFileName, ValuePointer};
 
 /// Values of up to this length may be cached whatever the capacity.
-const CACHED_BYTES: u32 = 128 << 10;
+pub(super) const CACHED_BYTES: u32 = 128 << 10;
 
 /// A longer value displaces as many blocks as it is long. It may be cached by a lookup if it takes at most one part in
 /// so many of the capacity, and not more than the pool can make room for in a few steps.
@@ -121,26 +122,49 @@ impl ValueFile {
         if let Some(value) = self.cached(pointer) {
             return Ok(value);
         }
-        let count = self.size_bytes.div_ceil(self.slot_bytes) as usize;
-        let slots = || self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count));
         // A slot has one value, and keeps the one that it has.
-        let is_large = pointer.len > CACHED_BYTES;
-        if is_large && (!self.may_cache(pointer.len) || slots().is_resident(self.slot_of(pointer)))
-        {
+        let has_other = || self.slots().is_resident(self.slot_of(pointer));
+        if pointer.len > CACHED_BYTES && (!self.may_cache(pointer.len) || has_other()) {
             return self.read_once(pointer);
         }
-        let slots = slots();
-        let part = part_of(pointer);
+        let mut memory = self.memory_for(pointer)?;
+        let read = self.read_at(pointer.offset, Self::value_in(pointer, &mut memory));
+        self.environment.noting_damage(read)?;
+        self.keep(pointer, memory)
+    }
+
+    /// Returns memory for a value and its tag.
+    ///
+    /// # Errors
+    /// The value is not within the file.
+    pub(super) fn memory_for(&self, pointer: &ValuePointer) -> Result<BlockMut> {
         self.check_bounds(pointer)?;
-        let mut block = self.environment.allocate_at_once(part.end);
-        self.fill(pointer, block.get_mut(part.clone()).unwrap_or_default())?;
-        if let Some(tag) = block.get_mut(..TAG_BYTES) {
+        Ok(self.environment.allocate_at_once(part_of(pointer).end))
+    }
+
+    /// Returns the part of the memory for a value that the value takes.
+    pub(super) fn value_in<'a>(pointer: &ValuePointer, memory: &'a mut BlockMut) -> &'a mut [u8] {
+        memory.get_mut(part_of(pointer)).unwrap_or_default()
+    }
+
+    /// Verifies a value that was read, and puts it into its slot.
+    ///
+    /// # Errors
+    /// It is not the value to which the pointer refers.
+    pub(super) fn keep(&self, pointer: &ValuePointer, mut memory: BlockMut) -> Result<Value> {
+        self.verify(pointer, Self::value_in(pointer, &mut memory))?;
+        if let Some(tag) = memory.get_mut(..TAG_BYTES) {
             tag.copy_from_slice(&tag_of(pointer));
         }
-        let block = block.freeze();
-        let value = Value::of_block(block.view(), part);
-        slots.fill(self.slot_of(pointer), block, Priority::Data);
+        let block = memory.freeze();
+        let value = Value::of_block(block.view(), part_of(pointer));
+        self.slots().fill(self.slot_of(pointer), block, Priority::Data);
         Ok(value)
+    }
+
+    fn slots(&self) -> &Slots {
+        let count = self.size_bytes.div_ceil(self.slot_bytes) as usize;
+        self.slots.get_or_init(|| Slots::new(&self.environment.buffer, count))
     }
 
     fn slot_of(&self, pointer: &ValuePointer) -> usize {
@@ -148,7 +172,7 @@ impl ValueFile {
     }
 
     /// Returns a value that is in memory.
-    fn cached(&self, pointer: &ValuePointer) -> Option<Value> {
+    pub(super) fn cached(&self, pointer: &ValuePointer) -> Option<Value> {
         let (slots, part, guard) = (self.slots.get()?, part_of(pointer), pin());
         let block = slots.get(self.slot_of(pointer), &guard)?;
         // A damaged pointer may have the right tag with another length.
@@ -181,7 +205,8 @@ impl ValueFile {
         self.check_bounds(pointer)?;
         let len = pointer.len as usize;
         let mut block = self.environment.buffer.standalone(len);
-        self.fill(pointer, &mut block)?;
+        self.environment.noting_damage(self.read_at(pointer.offset, &mut block))?;
+        self.verify(pointer, &block)?;
         Ok(Value::of_block(block.freeze().view(), 0..len))
     }
 
@@ -195,10 +220,9 @@ impl ValueFile {
         Ok(())
     }
 
-    /// Reads the bytes of a value, and verifies them against its pointer.
-    fn fill(&self, pointer: &ValuePointer, value: &mut [u8]) -> Result<()> {
+    /// Verifies the bytes of a value that was read against its pointer.
+    fn verify(&self, pointer: &ValuePointer, value: &[u8]) -> Result<()> {
         let ValuePointer { offset, len, checksum, .. } = *pointer;
-        self.environment.noting_damage(self.read_at(offset, value))?;
         self.environment.counters.add(Counter::ValueBytesRead, len.into());
         if self.name.checksum(offset, value) != checksum {
             let damage = self.corrupt(offset, "the checksum of a value does not match");
@@ -207,15 +231,30 @@ impl ValueFile {
         Ok(())
     }
 
+    pub(super) fn environment(&self) -> &TableEnvironment {
+        &self.environment
+    }
+
+    fn open_shared(&self) -> io::Result<Arc<dyn RandomReader>> {
+        self.environment.storage.open(&self.path, self.environment.access)
+    }
+
+    /// Returns the file, which stays open as long as the value exists.
+    pub(super) fn shared_reader(&self) -> io::Result<Arc<dyn RandomReader>> {
+        match &self.reader {
+            FileReader::Closable(reader) => reader.with(|| self.open_shared(), Arc::clone),
+            FileReader::Open(reader) => Ok(Arc::clone(reader)),
+        }
+    }
+
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let TableEnvironment { storage, access, .. } = &*self.environment;
-        let open = || storage.open(&self.path, *access);
+        let open = || self.open_shared();
         let read = match &self.reader {
             FileReader::Closable(reader) => reader.with(open, |file| file.read_at(offset, buffer)),
             FileReader::Open(reader) => Ok(reader.read_at(offset, buffer)),
         };
         let read = read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
+            io::ErrorKind::NotFound => {
                 Error::corruption(&self.path, None, "value file", "the file is missing")
             }
             _ => Error::io("open", &self.path, error),

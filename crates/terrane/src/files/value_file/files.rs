@@ -1,6 +1,7 @@
 //! The value files of a version of a tree.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +19,34 @@ pub(crate) struct ValueFiles {
     files: BTreeMap<u64, Arc<ValueFile>>,
     /// The same for all versions of a tree.
     logged: Arc<LoggedFiles>,
+}
+
+/// The file of a value.
+pub(super) enum FoundFile<'a> {
+    /// A file of the version. Lookups do not count references to it, because all threads would change the count.
+    Listed(&'a Arc<ValueFile>),
+    /// A segment of the log.
+    Segment(Arc<ValueFile>),
+}
+
+impl FoundFile<'_> {
+    pub(super) fn share(&self) -> Arc<ValueFile> {
+        match self {
+            Self::Listed(file) => Arc::clone(file),
+            Self::Segment(segment) => Arc::clone(segment),
+        }
+    }
+}
+
+impl Deref for FoundFile<'_> {
+    type Target = ValueFile;
+
+    fn deref(&self) -> &ValueFile {
+        match self {
+            Self::Listed(file) => file,
+            Self::Segment(segment) => segment,
+        }
+    }
 }
 
 impl ValueFiles {
@@ -83,6 +112,17 @@ impl ValueFiles {
         pointer: &[u8],
         read: impl FnOnce(&ValueFile, &ValuePointer) -> Result<Value>,
     ) -> Result<Value> {
+        let (file, pointer) = self.find(key, seq, pointer)?;
+        read(&file, &pointer)
+    }
+
+    /// Returns the file of the value to which the encoded `pointer` of an entry refers, and the pointer.
+    pub(super) fn find(
+        &self,
+        key: &[u8],
+        seq: SeqNo,
+        pointer: &[u8],
+    ) -> Result<(FoundFile<'_>, ValuePointer)> {
         let bad = |detail: &str| {
             let detail =
                 format!("the entry of '{}' with number {seq}: {detail}", key.escape_ascii());
@@ -91,9 +131,10 @@ impl ValueFiles {
         let pointer = ValuePointer::decode(pointer).map_err(|error| bad(&error.to_string()))?;
         // A segment that is still written is read as a segment, through the page cache.
         if let Some(segment) = self.logged.find(pointer.file) {
-            return read(&segment, &pointer);
+            return Ok((FoundFile::Segment(segment), pointer));
         }
         let missing = || bad(&format!("value file {} is not part of the tree", pointer.file));
-        read(self.files.get(&pointer.file).ok_or_else(missing)?, &pointer)
+        let file = self.files.get(&pointer.file).ok_or_else(missing)?;
+        Ok((FoundFile::Listed(file), pointer))
     }
 }

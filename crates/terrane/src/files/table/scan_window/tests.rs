@@ -8,6 +8,7 @@ use terrane_testkit::Rng;
 
 use super::super::cursor::TableCursor;
 use super::super::tests::{config, long_table, open_in, write};
+use super::super::together::read_for_seek;
 use super::super::writer::TableConfig;
 use super::*;
 use crate::base::types::{EntryKind, MAX_SEQ};
@@ -133,6 +134,7 @@ fn seek_and_read(table: &Arc<Table>, blocks: Range<usize>) {
     let mut cursor = TableCursor::new(Arc::clone(table));
     cursor.prefetch_index(&key).unwrap();
     cursor.prefetch_block(&key).unwrap();
+    read_for_seek(std::iter::once(&mut cursor));
     cursor.prefetch_entry(&key).unwrap();
     cursor.seek(&key, MAX_SEQ).unwrap();
     while cursor.key() < &end[..] {
@@ -147,7 +149,7 @@ fn scans_after_seeks_learn_their_lengths() {
     // Single blocks first, so that a seek reads one.
     learn(&table, |window| read(window, &table, 7..8));
     slow_down(&table);
-    assert!(!ScanWindow::default().start(&table, 7));
+    assert_eq!(ScanWindow::default().plan(&table, 7), Some(7..8));
     for first in 0..128 {
         seek_and_read(&table, first..first + 90);
     }
@@ -166,7 +168,8 @@ fn seeks_that_need_one_block_count() {
         // Few enough that the quick reads of this storage still count as slow at the end.
         read(&mut ScanWindow::default(), &table, first..first + 40);
         slow_down(&table);
-        assert!(!ScanWindow::default().start(&table, first), "after {first} long scans");
+        let planned = ScanWindow::default().plan(&table, first);
+        assert_eq!(planned, Some(first..first + 1), "after {first} long scans");
     }
 }
 
@@ -176,7 +179,10 @@ fn a_seek_to_a_block_that_is_being_read_does_not_read_it_again() {
     learn(&table, |window| read(window, &table, 0..90));
     let mut window = ScanWindow::default();
     slow_down(&table);
-    assert!(window.start(&table, 100) && window.start(&table, 180));
+    let planned = window.plan(&table, 100).unwrap();
+    assert!(planned.len() > 80, "{planned:?}");
+    window.begin(&table, planned);
+    assert_eq!(window.plan(&table, 180), None);
     assert!(window.covers(100) && window.coming.len() == 1);
     window.forget_start();
     assert!(window.run.is_none() && window.coming.is_empty());
