@@ -58,7 +58,7 @@ use crate::readers::{ReaderView, SeenReaders};
 use crate::scan_pause::ScanPause;
 use crate::skiplist::{NodeRef, Pin};
 use crate::structure::{FrontLevel, Hold, InsertOutcome, Overwritten, Settings, Structure};
-use crate::sync::{AtomicBool, AtomicUsize, Ordering, relax};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, relax};
 
 /// The settings of a FloDB memtable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +137,10 @@ pub(crate) struct FloDb {
     lower: Lower,
     /// Set when the memtable is created, or later by [`FrontLevel::enable`], or never.
     membuffer: OnceLock<Membuffer>,
+    /// A Membuffer from [`FrontLevel::prepare`] until it is enabled.
+    prepared: Mutex<Option<Membuffer>>,
+    /// Its initial size, also once it is enabled.
+    prepared_bytes: AtomicUsize,
     buckets: usize,
     partitions: usize,
     insert: DrainInsert,
@@ -145,8 +149,6 @@ pub(crate) struct FloDb {
     entries: AtomicUsize,
     data_bytes: AtomicUsize,
     drained: AtomicUsize,
-    /// The initial size, in bytes, of a Membuffer that was enabled after the memtable was created.
-    exempt_bytes: AtomicUsize,
     pause: ScanPause,
     /// The readers whose versions drains keep.
     seen: SeenReaders,
@@ -166,6 +168,8 @@ impl FloDb {
         Self {
             lower: Lower::new(config.lower, pool),
             membuffer,
+            prepared: Mutex::new(None),
+            prepared_bytes: AtomicUsize::new(0),
             buckets: config.buckets,
             partitions,
             insert: config.insert,
@@ -173,7 +177,6 @@ impl FloDb {
             entries: AtomicUsize::new(0),
             data_bytes: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
-            exempt_bytes: AtomicUsize::new(0),
             pause: ScanPause::new(),
             seen: SeenReaders::new(),
             reclaiming: Reclaiming::new(),
@@ -350,12 +353,13 @@ impl Structure for FloDb {
 
     fn usage(&self) -> (usize, usize) {
         let (used, allocated) = self.lower.usage();
-        let table = self.membuffer.get().map_or(0, Membuffer::bytes);
+        let prepared = || self.prepared_bytes.load(Ordering::Relaxed);
+        let table = self.membuffer.get().map_or_else(prepared, Membuffer::bytes);
         (used + table, allocated + table)
     }
 
     fn exempt_bytes(&self) -> usize {
-        self.exempt_bytes.load(Ordering::Relaxed)
+        self.prepared_bytes.load(Ordering::Relaxed)
     }
 
     fn key_span(&self) -> Option<KeySpan> {

@@ -206,7 +206,14 @@ pub trait FrontLevel {
     /// Returns whether [`FrontLevel::enable`] would put an unused front level to use.
     fn needs_enabling(&self) -> bool;
 
-    /// Learns the key distribution and enables the front level if it was waiting for that. Must not
+    /// Returns whether the front level was prepared.
+    fn is_prepared(&self) -> bool;
+
+    /// Learns the key distribution and creates the front level if it was waiting for that, which takes milliseconds for
+    /// a large one. [`FrontLevel::drain`] does so too.
+    fn prepare(&self);
+
+    /// Enables the front level if it was waiting for keys, and prepares it first unless that was done. Must not
     /// run concurrently with inserts, and every later insert must have a larger sequence number
     /// than any entry present. Concurrent reads below that number are fine.
     fn enable(&self);

@@ -12,23 +12,32 @@ pub(crate) use loom::sync::{
     atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
-/// Waits for another thread to finish a short operation: spins at first, then yields, because the
-/// other thread may not be running.
+/// Waits for another thread to finish a short operation: spins at first, then yields, because the other thread may not
+/// be running. It may wait for a processor that a third thread has for milliseconds; a thread that sleeps meanwhile
+/// leaves its own to it.
 #[inline]
 pub(crate) fn relax(tries: &mut u32) {
-    const SPINS: u32 = 64;
-    *tries += 1;
+    *tries = tries.saturating_add(1);
     #[cfg(not(loom))]
     if *tries < SPINS {
         std::hint::spin_loop();
     } else {
-        std::thread::yield_now();
+        relax_longer(*tries);
     }
     #[cfg(loom)]
-    {
-        let _ = SPINS;
-        loom::thread::yield_now();
-    }
+    loom::thread::yield_now();
+}
+
+#[cfg(not(loom))]
+const SPINS: u32 = 64;
+
+#[cfg(not(loom))]
+#[cold]
+#[allow(clippy::disallowed_methods, reason = "nobody wakes this thread")]
+fn relax_longer(tries: u32) {
+    const YIELDS: u32 = 16;
+    const PAUSE: std::time::Duration = std::time::Duration::from_micros(20);
+    if tries < SPINS + YIELDS { std::thread::yield_now() } else { std::thread::sleep(PAUSE) }
 }
 
 /// A fence between two SeqCst accesses that must not be reordered. The standard atomics need none;

@@ -7,7 +7,7 @@ use crate::entry::SeqNo;
 use crate::readers::Readers;
 use crate::scan_pause::FrontPause;
 use crate::structure::FrontLevel;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, lock};
 
 impl FrontLevel for FloDb {
     fn needs_enabling(&self) -> bool {
@@ -16,12 +16,26 @@ impl FrontLevel for FloDb {
             && self.entries.load(Ordering::Relaxed) >= SAMPLE_KEYS_MIN
     }
 
+    fn is_prepared(&self) -> bool {
+        self.prepared_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    fn prepare(&self) {
+        if self.needs_enabling() && !self.is_prepared() {
+            let membuffer = Membuffer::new(self.buckets, self.partitions, self.span());
+            let mut prepared = lock(&self.prepared);
+            self.prepared_bytes.store(membuffer.bytes(), Ordering::Relaxed);
+            *prepared = Some(membuffer);
+        }
+    }
+
     fn enable(&self) {
-        if self.needs_enabling() {
-            let span = self.span();
-            let new = || Membuffer::new(self.buckets, self.partitions, span);
-            let bytes = self.membuffer.get_or_init(new).bytes();
-            self.exempt_bytes.store(bytes, Ordering::Relaxed);
+        self.prepare();
+        if self.needs_enabling()
+            && let Some(prepared) = lock(&self.prepared).take()
+        {
+            // It is not set: nothing else sets it, and whoever took the prepared one first did so.
+            self.membuffer.get_or_init(|| prepared);
         }
     }
 
@@ -40,7 +54,10 @@ impl FrontLevel for FloDb {
     }
 
     fn drain(&self) -> usize {
-        let Some(membuffer) = self.membuffer.get() else { return 0 };
+        let Some(membuffer) = self.membuffer.get() else {
+            self.prepare();
+            return 0;
+        };
         if self.pause.is_paused() {
             return 0;
         }
@@ -58,10 +75,12 @@ impl FrontLevel for FloDb {
     }
 
     fn needs_drain(&self) -> bool {
-        let membuffer = self.membuffer.get().filter(|_| !self.pause.is_paused());
-        membuffer.is_some_and(|front| {
-            self.reclaiming.steps() > 0 || front.partitions.iter().any(Partition::needs_drain)
-        })
+        let Some(front) = self.membuffer.get() else {
+            return self.needs_enabling() && !self.is_prepared();
+        };
+        let is_due =
+            || self.reclaiming.steps() > 0 || front.partitions.iter().any(Partition::needs_drain);
+        !self.pause.is_paused() && is_due()
     }
 
     fn drain_all(&self) {

@@ -122,6 +122,16 @@ impl MemtableKind {
     pub const SKIP_LIST: MemtableKind =
         MemtableKind::SkipList { branching: BRANCHING_USUAL, height: HEIGHT_USUAL };
 
+    /// Returns the number of threads that drain memtables of this kind.
+    pub fn drain_threads(&self) -> usize {
+        match self {
+            Self::FloDb(flodb) => usize::from(flodb.drain_threads),
+            // FloDB may be chosen at any time.
+            Self::Auto => usize::from(FloDb::DEFAULT.drain_threads),
+            _ => 0,
+        }
+    }
+
     /// Examples of every kind, from which tests draw. They are small enough for a buffer of a
     /// kilobyte.
     pub const EXAMPLES: &[&str] = &[

@@ -96,6 +96,34 @@ fn no_put_creates_the_memtable_that_it_rotates_to() {
     assert!(longest > LONGEST_MICROS, "{longest} µs");
 }
 
+/// Puts into a new database until the memtable has learned the span of its keys, and after that. Returns the CPU time of
+/// the longest put.
+fn longest_first_put(background: Background) -> u64 {
+    let db = open("flodb(membuffer=90%)", background);
+    let put = |number: u64| {
+        // So that a thread on the same processor creates the Membuffer meanwhile.
+        if number > 1000 && number.is_multiple_of(100) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+        let before = cpu_micros();
+        db.put(key, [7; VALUE_BYTES]).unwrap();
+        cpu_micros() - before
+    };
+    let longest = (0..8000).map(put).max().unwrap();
+    assert!(db.stats().membuffer.writes > 0, "{}", db.stats());
+    longest
+}
+
+/// The put that found that the first memtable had enough keys created the Membuffer: 2 ms of CPU time for 64 MiB.
+#[test]
+fn no_put_creates_the_membuffer_of_the_first_memtable() {
+    assert_short("first flodb", || longest_first_put(Background::Threads));
+    // Without threads the put creates it.
+    let longest = longest_first_put(Background::Inline);
+    assert!(longest > LONGEST_MICROS, "{longest} µs");
+}
+
 /// Overwrites keys at random in a new database, until its memtable was full. Returns the CPU time of the longest put.
 fn longest_overwrite(kind: &str, seed: u64) -> u64 {
     let db = open(kind, Background::Threads);

@@ -169,7 +169,7 @@ impl Writer {
         if filled < limit {
             let front = tree_state.active.memtable.front_level();
             if let Some(front) = front.filter(|front| front.needs_enabling()) {
-                self.enable_front_level(state, front);
+                self.enable_front_level(state, tree, front);
             }
             let spread = schedule(self, tree, tree_state, (filled, limit));
             let free = reservable(filled, limit).min(portion_max.max(needed));
@@ -219,10 +219,14 @@ impl Writer {
     }
 
     /// Enables the front level once every write that released the writer lock is inserted. This is
-    /// needed once, for a memtable that replaces a memtable of another kind.
+    /// needed once, for a memtable that replaces a memtable of another kind. A drain thread prepares the front
+    /// level first, if there is one.
     #[cold]
-    fn enable_front_level(&self, state: &PipelineState, front: &dyn FrontLevel) {
-        if self.pipeline.wait_visible(state.next_seq - 1) {
+    fn enable_front_level(&self, state: &PipelineState, tree: &Tree, front: &dyn FrontLevel) {
+        let has_thread = tree.design().memtable.drain_threads() > 0 && !self.context.is_inline();
+        if !front.is_prepared() && has_thread {
+            self.context.signals.drains.wake();
+        } else if self.pipeline.wait_visible(state.next_seq - 1) {
             front.enable();
         }
     }

@@ -8,8 +8,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use terrane_memtable::FrontLevel;
-use terrane_policy::MemtableKind;
-use terrane_policy::flodb::FloDb;
 
 use super::Jobs;
 use crate::base::error::Result;
@@ -39,12 +37,7 @@ impl Jobs {
         if self.context.is_inline() {
             return Ok(());
         }
-        let wanted = trees.map(|tree| match tree.design().memtable {
-            MemtableKind::FloDb(flodb) => usize::from(flodb.drain_threads),
-            // FloDB may be chosen at any time.
-            MemtableKind::Auto => usize::from(FloDb::DEFAULT.drain_threads),
-            _ => 0,
-        });
+        let wanted = trees.map(|tree| tree.design().memtable.drain_threads());
         let wanted = wanted.max().unwrap_or(0);
         let mut threads = self.drain_threads.lock().unwrap_or_else(PoisonError::into_inner);
         while *threads < wanted {
