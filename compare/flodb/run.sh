@@ -107,11 +107,12 @@ done
 {
   echo "# FloDB's program and this engine"
   echo
-  echo "Written by \`compare/flodb/run.sh\`, with ROUNDS=$rounds MILLIS=$millis INITIAL=$initial" \
-    "THREADS=\"$threads_list\". Ratios are taken within"
-  echo "a round; medians. The first ratio is of operations per second, the second of CPU time per" \
-    "operation: above 1,"
-  echo "ours is faster or takes less. MiB is peak memory. [README.md](README.md) explains the rows."
+  echo "Written by \`compare/flodb/run.sh\` at commit $(git -C "$here" rev-parse --short HEAD), on" \
+    "$(nproc) processors, with ROUNDS=$rounds MILLIS=$millis"
+  echo "INITIAL=$initial THREADS=\"$threads_list\". Ratios are taken within a round; medians. The first ratio is" \
+    "of operations per"
+  echo "second, the second of CPU time per operation: above 1, ours is faster or takes less. MiB is peak memory."
+  echo "[README.md](README.md) explains the rows."
   echo
   echo "| | FloDB, Mops/s | its MiB | ours | log | operations a second | processor time | our MiB |"
   echo "|---|---:|---:|---|---|---:|---:|---:|"
