@@ -107,4 +107,17 @@ fn a_damaged_value_fails_only_those_who_need_it() {
         }
     }
     assert!(damaged > 0);
+    drop(db);
+    // A scan reads values ahead, and ends where it comes to one that is damaged.
+    for start in (0..keys.len()).step_by(11) {
+        let db = Options::new().open(dir.path()).unwrap();
+        let scanned = db.range(keys[start].clone()..).unwrap().take(40);
+        let found: Vec<_> = scanned.map_while(Result::ok).collect();
+        let is_whole = |key: &&&String| db.get(key).is_ok();
+        let whole = keys[start..].iter().take(40).take_while(is_whole).count();
+        assert_eq!(found.len(), whole, "from {}", keys[start]);
+        for (key, (found, value)) in keys[start..].iter().zip(&found) {
+            assert_eq!((&found[..], &value[..]), (key.as_bytes(), model[*key].as_bytes()));
+        }
+    }
 }

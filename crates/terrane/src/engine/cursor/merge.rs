@@ -111,6 +111,16 @@ impl MergeCursor {
         self.current().map_or_else(Value::empty, Source::pin_value)
     }
 
+    /// Calls `visit` with the pointers of separated values among the `count` entries after the current one in its block,
+    /// if it comes from a table. Entries of other sources may be between them.
+    pub(crate) fn separated_after(&self, count: usize, visit: impl FnMut(Value)) {
+        if let Some(Source::Run(cursor)) = self.current()
+            && let Some(entries) = cursor.entries()
+        {
+            entries.separated_after(count, visit);
+        }
+    }
+
     pub(crate) fn seek_first(&mut self) -> Result<()> {
         self.each(Direction::Forward, Source::seek_first)
     }

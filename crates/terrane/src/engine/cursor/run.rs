@@ -103,6 +103,10 @@ impl RunCursor {
         self.entries.as_mut()
     }
 
+    pub(crate) fn entries(&self) -> Option<&TableCursor> {
+        self.entries.as_ref()
+    }
+
     /// Prefetches the first entry at or after `key`. [`RunCursor::prefetch_block`] was called with
     /// the same key.
     pub(crate) fn prefetch_entry(&mut self, key: &[u8]) -> Result<()> {

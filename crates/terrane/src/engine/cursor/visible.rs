@@ -1,6 +1,7 @@
 //! The entries that a reader at a sequence number sees: each key's newest version at or before that
 //! number, unless it is a tombstone, has expired, or a newer visible range tombstone covers it.
 
+mod ahead;
 mod chain;
 mod load;
 mod stretch;
@@ -10,6 +11,7 @@ pub(crate) use load::ValueSource;
 use terrane_memtable::Memtable;
 use terrane_policy::key_range::successor;
 
+use self::ahead::ValuesAhead;
 use self::chain::BackwardChain;
 use super::deleted_ranges::{DeadRest, DeletedRanges};
 use super::merge::{Direction, MergeCursor};
@@ -44,6 +46,7 @@ pub(crate) struct VisibleCursor {
     backward_chain: BackwardChain,
     /// The current entry's value, if it is separated or an operand, and has been read.
     loaded: Option<Value>,
+    ahead: Option<Box<ValuesAhead>>,
     /// In the forward direction, the length of the expiry time that is stored before the current
     /// value.
     skipped: usize,
@@ -51,9 +54,8 @@ pub(crate) struct VisibleCursor {
     is_valid: bool,
     /// The number of dead keys that the cursor has stepped over.
     dead_keys: u64,
-    /// Whether the cursor ends at a version that is newer than the reader.
+    /// Whether the cursor ends at a version that is newer than the reader, and whether it has met one.
     ends_at_newer: bool,
-    /// Whether the cursor has met such a version.
     is_overtaken: bool,
     /// The bound of the scan: exclusive forward, inclusive backward. Checked only while stepping over
     /// dead keys; otherwise the caller stops at the bound.
@@ -90,6 +92,7 @@ impl VisibleCursor {
             backward_separated: None,
             backward_chain: BackwardChain::default(),
             loaded: None,
+            ahead: None,
             skipped: 0,
             is_forward: true,
             is_valid: false,
@@ -170,11 +173,6 @@ impl VisibleCursor {
         self.key().len() + value.len()
     }
 
-    /// Returns true if a forward cursor is on an operand.
-    pub(crate) fn is_operand(&self) -> bool {
-        self.combined.is_some() || self.merge.kind() == EntryKind::Operand
-    }
-
     /// Moves to the last visible key before `key`, or to the last key if `key` is `None`.
     pub(crate) fn seek_before(&mut self, key: Option<&[u8]>) -> Result<()> {
         self.begin(false);
@@ -191,6 +189,7 @@ impl VisibleCursor {
         self.backward_value = None;
         self.combined = None;
         self.loaded = None;
+        self.ahead = None;
         self.skipped = 0;
     }
 

@@ -159,7 +159,7 @@ impl Reader {
         }
         let (places, entries): (Vec<usize>, Vec<_>) = separated.into_iter().unzip();
         let values = state.version.values();
-        let read = values.read_together(&self.context.tables.io_threads, &entries);
+        let read = values.read_together(&entries);
         for ((at, entry), value) in places.into_iter().zip(&entries).zip(read) {
             let value = match value {
                 Some(value) => value,

@@ -1,4 +1,4 @@
-//! Reads of several values that begin together, for the keys of a batch.
+//! Reads of several values that begin together, for the keys of a batch or the next entries of a scan.
 //!
 //! Values that cannot be read together, or are damaged, are left out. Whoever needs them reads them individually, so that
 //! an error surfaces only then.
@@ -13,6 +13,7 @@ use crate::files::buffer::BlockMut;
 use crate::files::io_rings::{FileRead, RingLease};
 use crate::files::io_threads::IoThreads;
 use crate::files::storage::RandomReader;
+use crate::files::table::TableEnvironment;
 use crate::files::value::Value;
 use crate::files::value_pointer::ValuePointer;
 
@@ -39,13 +40,20 @@ struct Part<'a> {
 }
 
 impl ValueFiles {
+    /// Returns true if reads of values wait for a device.
+    pub(crate) fn reads_wait(&self) -> bool {
+        self.files().values().next().is_some_and(|file| file.environment().io_threads.helps())
+    }
+
+    /// Returns a value that is in memory.
+    pub(crate) fn cached(&self, entry: &SeparatedEntry<'_>) -> Option<Value> {
+        let (file, pointer) = self.find(entry.key, entry.seq, &entry.pointer).ok()?;
+        file.cached(&pointer)
+    }
+
     /// Reads the values of entries, all those that are not in memory together. Returns `None` for a value that must be
     /// read individually.
-    pub(crate) fn read_together(
-        &self,
-        threads: &IoThreads,
-        entries: &[SeparatedEntry<'_>],
-    ) -> Vec<Option<Value>> {
+    pub(crate) fn read_together(&self, entries: &[SeparatedEntry<'_>]) -> Vec<Option<Value>> {
         let mut values = vec![None; entries.len()];
         let mut missing = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
@@ -57,10 +65,14 @@ impl ValueFiles {
                 missing.push(Missing { at, file, pointer });
             }
         }
-        if missing.len() < 2 || !threads.helps() {
+        if missing.len() < 2 {
             return values;
         }
-        let mut lease = missing[0].file.environment().io_rings.lease();
+        let TableEnvironment { io_threads: threads, io_rings, .. } = missing[0].file.environment();
+        if !threads.helps() {
+            return values;
+        }
+        let mut lease = io_rings.lease();
         match lease.as_mut().and_then(|lease| read_with(lease, threads, &missing)) {
             Some(read) => read.into_iter().for_each(|(at, value)| values[at] = Some(value)),
             None => read_on_threads(threads, &missing, &mut values),

@@ -30,6 +30,11 @@ impl VisibleCursor {
         is_expiring.then(|| expires_at_micros(self.merge.value()))
     }
 
+    /// Returns true if a forward cursor is on an operand.
+    pub(crate) fn is_operand(&self) -> bool {
+        self.combined.is_some() || self.merge.kind() == EntryKind::Operand
+    }
+
     /// Returns true if the current value is not in place and was not loaded.
     #[inline]
     pub(crate) fn is_unread(&self) -> bool {
@@ -48,7 +53,7 @@ impl VisibleCursor {
         } else if self.merge.kind() == EntryKind::Operand {
             self.combine_forward(source)?
         } else {
-            source.files.read_scanned(self.merge.key(), self.merge.seq(), self.merge.value())?
+            self.load_separated(source.files)?
         };
         self.loaded = Some(value);
         Ok(())

@@ -92,6 +92,20 @@ impl BlockCursor {
         self.block.as_ref().map_or_else(Value::empty, pin)
     }
 
+    /// Calls `visit` with the encoded pointer of each separated value among the `count` entries after the current one.
+    pub(crate) fn separated_after(&self, count: usize, mut visit: impl FnMut(Value)) {
+        let Some(bytes) = &self.block else { return };
+        let block = Block::new(bytes, &self.layout);
+        for index in (self.index + 1..block.len()).take(count) {
+            // A damaged entry is reported when the cursor comes to it.
+            let Ok(entry) = block.hot_entry(index) else { return };
+            if entry.kind == EntryKind::Separated {
+                let place = entry.value_start..entry.value_start + entry.value.len();
+                visit(Value::of_block(bytes.view(), place));
+            }
+        }
+    }
+
     pub(crate) fn seek_first(&mut self) -> Decoded<()> {
         if let Some(block) = &self.block {
             let block = Block::new(block, &self.layout);

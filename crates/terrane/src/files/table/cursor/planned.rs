@@ -8,8 +8,15 @@ use super::super::scan_window::Upcoming;
 use super::super::together::Loaded;
 use super::{Prefetched, TableCursor};
 use crate::base::stats::Counter;
+use crate::files::value::Value;
 
 impl TableCursor {
+    /// Calls `visit` with the pointers of separated values after the current entry, as
+    /// [`super::super::block::BlockCursor::separated_after`] does.
+    pub(crate) fn separated_after(&self, count: usize, visit: impl FnMut(Value)) {
+        self.entries.separated_after(count, visit);
+    }
+
     /// Returns the blocks to read for the next seek, if its block was prefetched and is not in memory, and reads wait
     /// for a device.
     pub(in crate::files::table) fn plan_read(&mut self) -> Option<(Arc<Table>, Range<usize>)> {

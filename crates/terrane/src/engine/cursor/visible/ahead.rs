@@ -1,0 +1,73 @@
+//! Separated values that a forward scan reads before it comes to them.
+//!
+//! A scan that comes to a value which is not in memory, while reads wait for a device, reads the values of the next
+//! entries of the same block with it. It may need none of them, so each read has about twice as many as the one before.
+//! Values that cannot be read are left out, and read when the scan comes to them.
+
+use std::collections::VecDeque;
+
+use super::VisibleCursor;
+use crate::base::error::Result;
+use crate::files::value::Value;
+use crate::files::value_file::{SeparatedEntry, ValueFiles};
+use crate::files::value_pointer::ValuePointer;
+
+/// The maximum number of entries whose values are read ahead, and about the maximum of their bytes.
+const COUNT_MAX: usize = 32;
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The values that a scan has read ahead.
+#[derive(Debug, Default)]
+pub(super) struct ValuesAhead {
+    /// The values and where they are, in the order of the scan.
+    values: VecDeque<(ValuePointer, Value)>,
+    /// The number of entries whose values the next read has besides the current one.
+    count: usize,
+}
+
+impl ValuesAhead {
+    /// Returns a value that was read ahead. The scan has passed those before it.
+    fn take(&mut self, pointer: &[u8]) -> Option<Value> {
+        let pointer = ValuePointer::decode(pointer).ok().filter(|_| !self.values.is_empty())?;
+        let at = self.values.iter().position(|(of, _)| *of == pointer)?;
+        self.values.drain(..=at).next_back().map(|(_, value)| value)
+    }
+}
+
+impl VisibleCursor {
+    /// Loads the separated value of the current entry of a forward scan.
+    pub(super) fn load_separated(&mut self, files: &ValueFiles) -> Result<Value> {
+        let pointer = self.merge.value();
+        if let Some(value) = self.ahead.as_mut().and_then(|ahead| ahead.take(pointer)) {
+            return Ok(value);
+        }
+        let (key, seq) = (self.merge.key(), self.merge.seq());
+        let alone = || files.read_scanned(key, seq, self.merge.value());
+        if !files.reads_wait() {
+            return alone();
+        }
+        let entry = SeparatedEntry { key, seq, pointer: self.merge.pin_value() };
+        if let Some(value) = files.cached(&entry) {
+            return Ok(value);
+        }
+        let mut entries = vec![entry];
+        let mut bytes = 0;
+        let count = self.ahead.as_ref().map_or(0, |ahead| ahead.count);
+        self.merge.separated_after(count, |pointer| {
+            bytes += ValuePointer::decode(&pointer).map_or(0, |pointer| u64::from(pointer.len));
+            if bytes <= BYTES_MAX {
+                entries.push(SeparatedEntry { key: &[], seq: 0, pointer });
+            }
+        });
+        let mut values = files.read_together(&entries).into_iter();
+        let value = values.next().flatten().map_or_else(alone, Ok);
+        let next = entries.iter().skip(1).zip(values);
+        let kept: Vec<_> = next
+            .filter_map(|(entry, value)| Some((ValuePointer::decode(&entry.pointer).ok()?, value?)))
+            .collect();
+        let ahead = self.ahead.get_or_insert_default();
+        ahead.values = kept.into();
+        ahead.count = (count * 2 + 1).min(COUNT_MAX);
+        value
+    }
+}
