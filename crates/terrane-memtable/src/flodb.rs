@@ -138,7 +138,7 @@ pub(crate) struct FloDb {
     /// Set when the memtable is created, or later by [`FrontLevel::enable`], or never.
     membuffer: OnceLock<Membuffer>,
     /// A Membuffer from [`FrontLevel::prepare`] until it is enabled.
-    prepared: Mutex<Option<Membuffer>>,
+    prepared: Mutex<Option<Box<Membuffer>>>,
     /// Its initial size, also once it is enabled.
     prepared_bytes: AtomicUsize,
     buckets: usize,
@@ -155,6 +155,8 @@ pub(crate) struct FloDb {
     reclaiming: Reclaiming,
     /// The memtable has been almost full, so writes reclaim hidden versions in the Membuffer as well.
     is_scarce: AtomicBool,
+    /// A writer waits for the Membuffer to be prepared.
+    is_wanted: AtomicBool,
 }
 
 impl FloDb {
@@ -181,6 +183,7 @@ impl FloDb {
             seen: SeenReaders::new(),
             reclaiming: Reclaiming::new(),
             is_scarce: AtomicBool::new(false),
+            is_wanted: AtomicBool::new(false),
         }
     }
 

@@ -209,8 +209,11 @@ pub trait FrontLevel {
     /// Returns whether the front level was prepared.
     fn is_prepared(&self) -> bool;
 
+    /// Requests that [`FrontLevel::drain`] prepares the front level.
+    fn request(&self);
+
     /// Learns the key distribution and creates the front level if it was waiting for that, which takes milliseconds for
-    /// a large one. [`FrontLevel::drain`] does so too.
+    /// a large one.
     fn prepare(&self);
 
     /// Enables the front level if it was waiting for keys, and prepares it first unless that was done. Must not

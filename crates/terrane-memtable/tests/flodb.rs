@@ -170,6 +170,8 @@ fn what_is_written_before_and_after_keys_were_learned_is_one() {
                 // A drain thread creates the table, if there is one; it counts from then on.
                 if round % 2 == 0 {
                     let before = memtable.memory().total_bytes();
+                    assert!(!front(&memtable).needs_drain(), "nobody has asked for it");
+                    front(&memtable).request();
                     assert!(front(&memtable).needs_drain());
                     assert_eq!(front(&memtable).drain(), 0);
                     assert!(front(&memtable).is_prepared() && !front(&memtable).needs_drain());

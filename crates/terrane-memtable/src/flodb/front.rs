@@ -20,12 +20,17 @@ impl FrontLevel for FloDb {
         self.prepared_bytes.load(Ordering::Relaxed) > 0
     }
 
+    fn request(&self) {
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
     fn prepare(&self) {
+        // Locked while it is created, so that there is one.
+        let mut prepared = lock(&self.prepared);
         if self.needs_enabling() && !self.is_prepared() {
             let membuffer = Membuffer::new(self.buckets, self.partitions, self.span());
-            let mut prepared = lock(&self.prepared);
             self.prepared_bytes.store(membuffer.bytes(), Ordering::Relaxed);
-            *prepared = Some(membuffer);
+            *prepared = Some(Box::new(membuffer));
         }
     }
 
@@ -35,7 +40,7 @@ impl FrontLevel for FloDb {
             && let Some(prepared) = lock(&self.prepared).take()
         {
             // It is not set: nothing else sets it, and whoever took the prepared one first did so.
-            self.membuffer.get_or_init(|| prepared);
+            self.membuffer.get_or_init(|| *prepared);
         }
     }
 
@@ -55,7 +60,9 @@ impl FrontLevel for FloDb {
 
     fn drain(&self) -> usize {
         let Some(membuffer) = self.membuffer.get() else {
-            self.prepare();
+            if self.is_wanted.load(Ordering::Relaxed) {
+                self.prepare();
+            }
             return 0;
         };
         if self.pause.is_paused() {
@@ -76,7 +83,8 @@ impl FrontLevel for FloDb {
 
     fn needs_drain(&self) -> bool {
         let Some(front) = self.membuffer.get() else {
-            return self.needs_enabling() && !self.is_prepared();
+            let is_wanted = self.is_wanted.load(Ordering::Relaxed);
+            return is_wanted && self.needs_enabling() && !self.is_prepared();
         };
         let is_due =
             || self.reclaiming.steps() > 0 || front.partitions.iter().any(Partition::needs_drain);

@@ -212,7 +212,9 @@ impl VisibleCursor {
                 self.is_valid = true;
                 return Ok(());
             }
-            self.find_forward()
+            self.find_forward()?;
+            self.ahead = self.ahead.take().filter(|_| self.is_valid);
+            Ok(())
         } else {
             self.find_backward()
         }

@@ -225,6 +225,7 @@ impl Writer {
     fn enable_front_level(&self, state: &PipelineState, tree: &Tree, front: &dyn FrontLevel) {
         let has_thread = tree.design().memtable.drain_threads() > 0 && !self.context.is_inline();
         if !front.is_prepared() && has_thread {
+            front.request();
             self.context.signals.drains.wake();
         } else if self.pipeline.wait_visible(state.next_seq - 1) {
             front.enable();

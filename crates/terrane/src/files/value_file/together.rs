@@ -75,7 +75,10 @@ impl ValueFiles {
         let mut lease = io_rings.lease();
         match lease.as_mut().and_then(|lease| read_with(lease, threads, &missing)) {
             Some(read) => read.into_iter().for_each(|(at, value)| values[at] = Some(value)),
-            None => read_on_threads(threads, &missing, &mut values),
+            None => {
+                drop(lease);
+                read_on_threads(threads, &missing, &mut values);
+            }
         }
         values
     }
@@ -95,6 +98,9 @@ fn read_with(
     let mut reads: Vec<FileRead<'_>> = parts.iter_mut().map(Part::as_read).collect();
     threads.read_together(sizes, || lease.read(&mut reads));
     let done: Vec<bool> = reads.into_iter().map(|read| read.is_done).collect();
+    if !done.contains(&true) {
+        return None;
+    }
     let read = parts.into_iter().zip(done).filter(|(_, is_done)| *is_done);
     let value = |(Part { of, memory, .. }, _): (Part<'_>, bool)| {
         Some((of.at, of.file.keep(&of.pointer, memory).ok()?))

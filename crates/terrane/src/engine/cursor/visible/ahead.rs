@@ -1,7 +1,8 @@
 //! Separated values that a forward scan reads before it comes to them.
 //!
 //! A scan that comes to a value which is not in memory, while reads wait for a device, reads the values of the next
-//! entries of the same block with it. It may need none of them, so each read has about twice as many as the one before.
+//! entries of the same block with it. It may need none of them, so a read has about twice as many as the one before only
+//! if the scan has come to half of those, and otherwise half as many.
 //! Values that cannot be read are left out, and read when the scan comes to them.
 
 use std::collections::VecDeque;
@@ -23,6 +24,8 @@ pub(super) struct ValuesAhead {
     values: VecDeque<(ValuePointer, Value)>,
     /// The number of entries whose values the next read has besides the current one.
     count: usize,
+    /// The number of values of the last read to which the scan has not come.
+    unused: usize,
 }
 
 impl ValuesAhead {
@@ -30,7 +33,18 @@ impl ValuesAhead {
     fn take(&mut self, pointer: &[u8]) -> Option<Value> {
         let pointer = ValuePointer::decode(pointer).ok().filter(|_| !self.values.is_empty())?;
         let at = self.values.iter().position(|(of, _)| *of == pointer)?;
+        self.unused = self.unused.saturating_sub(1);
         self.values.drain(..=at).next_back().map(|(_, value)| value)
+    }
+
+    /// Keeps values that were read, besides those of other runs to which the scan has not come.
+    fn keep(&mut self, values: Vec<(ValuePointer, Value)>) {
+        let was_used = self.unused * 2 <= self.count;
+        self.count = if was_used { (self.count * 2 + 1).min(COUNT_MAX) } else { self.count / 2 };
+        self.unused = values.len();
+        self.values.extend(values);
+        let excess = self.values.len().saturating_sub(2 * COUNT_MAX);
+        self.values.drain(..excess);
     }
 }
 
@@ -65,9 +79,7 @@ impl VisibleCursor {
         let kept: Vec<_> = next
             .filter_map(|(entry, value)| Some((ValuePointer::decode(&entry.pointer).ok()?, value?)))
             .collect();
-        let ahead = self.ahead.get_or_insert_default();
-        ahead.values = kept.into();
-        ahead.count = (count * 2 + 1).min(COUNT_MAX);
+        self.ahead.get_or_insert_default().keep(kept);
         value
     }
 }
