@@ -2,8 +2,8 @@
 //!
 //! A scan that comes to a value which is not in memory, while reads wait for a device, reads the values of the next
 //! entries of the same block with it. It may need none of them, so a read has about twice as many as the one before only
-//! if the scan has come to half of those, and otherwise half as many.
-//! Values that cannot be read are left out, and read when the scan comes to them.
+//! if the scan has come to half of those, and otherwise half as many. Values that cannot be read are left out, and read
+//! when the scan comes to them.
 
 use std::collections::VecDeque;
 
@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// The values that a scan has read ahead.
 #[derive(Debug, Default)]
 pub(super) struct ValuesAhead {
-    /// The values and where they are, in the order of the scan.
+    /// The values and where they are, in the order in which they were read.
     values: VecDeque<(ValuePointer, Value)>,
     /// The number of entries whose values the next read has besides the current one.
     count: usize,
@@ -29,12 +29,12 @@ pub(super) struct ValuesAhead {
 }
 
 impl ValuesAhead {
-    /// Returns a value that was read ahead. The scan has passed those before it.
+    /// Returns a value that was read ahead. Those before it may be of another run.
     fn take(&mut self, pointer: &[u8]) -> Option<Value> {
         let pointer = ValuePointer::decode(pointer).ok().filter(|_| !self.values.is_empty())?;
         let at = self.values.iter().position(|(of, _)| *of == pointer)?;
         self.unused = self.unused.saturating_sub(1);
-        self.values.drain(..=at).next_back().map(|(_, value)| value)
+        self.values.remove(at).map(|(_, value)| value)
     }
 
     /// Keeps values that were read, besides those of other runs to which the scan has not come.
@@ -81,5 +81,54 @@ impl VisibleCursor {
             .collect();
         self.ahead.get_or_insert_default().keep(kept);
         value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pointer(file: u64, offset: u64) -> ValuePointer {
+        ValuePointer { file, offset, len: 1, checksum: 0 }
+    }
+
+    fn read(file: u64) -> Vec<(ValuePointer, Value)> {
+        (0..20).map(|offset| (pointer(file, offset), Value::from(&[offset as u8][..]))).collect()
+    }
+
+    fn take(ahead: &mut ValuesAhead, file: u64, offset: u64) -> Option<u8> {
+        let mut encoded = Vec::new();
+        pointer(file, offset).encode(&mut encoded);
+        ahead.take(&encoded).map(|value| value[0])
+    }
+
+    #[test]
+    fn values_of_two_runs_are_kept_until_the_scan_comes_to_them() {
+        let mut ahead = ValuesAhead::default();
+        ahead.keep(read(1));
+        ahead.keep(read(2));
+        for offset in 0..20 {
+            for file in [1, 2] {
+                assert_eq!(take(&mut ahead, file, offset), Some(offset as u8), "{file}");
+            }
+        }
+        assert_eq!(take(&mut ahead, 1, 0), None);
+        (0..9).for_each(|file| ahead.keep(read(file)));
+        assert_eq!(ahead.values.len(), 2 * COUNT_MAX);
+    }
+
+    #[test]
+    fn a_scan_that_uses_no_values_reads_fewer_ahead() {
+        let mut ahead = ValuesAhead::default();
+        for expected in [1, 3, 7] {
+            ahead.keep(Vec::new());
+            assert_eq!(ahead.count, expected);
+        }
+        ahead.keep(read(1));
+        assert_eq!(ahead.count, 15);
+        for expected in [7, 3, 1, 0] {
+            ahead.keep(read(1));
+            assert_eq!(ahead.count, expected);
+        }
     }
 }
