@@ -18,6 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use libm::{log, pow};
 use terrane_policy::ParseError;
 
 use crate::mix::WriteMix;
@@ -352,16 +353,16 @@ fn zipf(records: f64, theta: f64) -> Vec<KeyGroup> {
             let mut sum = 0.0;
             let mut rank = from;
             while rank < upto {
-                sum += rank.powf(-theta);
+                sum += pow(rank, -theta);
                 rank += 1.0;
             }
             return sum;
         }
         let (a, b) = (from - 0.5, upto - 0.5);
         if (theta - 1.0).abs() < 1e-9 {
-            (b / a).ln()
+            log(b / a)
         } else {
-            (b.powf(1.0 - theta) - a.powf(1.0 - theta)) / (1.0 - theta)
+            (pow(b, 1.0 - theta) - pow(a, 1.0 - theta)) / (1.0 - theta)
         }
     };
     let mut groups = Vec::new();

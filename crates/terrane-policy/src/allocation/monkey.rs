@@ -5,6 +5,8 @@
 //! if the rate of each level is proportional to n/r: deep levels get few bits, shallow ones many. A
 //! level whose rate would exceed one gets no filter, and its memory goes to the other levels.
 
+use libm::{exp, log};
+
 /// The facts about a level that the allocation of filter memory needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelLoad {
@@ -22,12 +24,12 @@ const LN2_SQUARED: f64 = std::f64::consts::LN_2 * std::f64::consts::LN_2;
 
 /// Returns the fraction of missing keys that a filter with these bits per key lets through.
 pub fn false_positive_rate(bits_per_key: f64) -> f64 {
-    (-bits_per_key * LN2_SQUARED).exp()
+    exp(-bits_per_key * LN2_SQUARED)
 }
 
 /// Returns the bits per key of a filter that lets this fraction of missing keys through.
 pub fn bits_for_rate(rate: f64) -> f64 {
-    -rate.ln() / LN2_SQUARED
+    -log(rate) / LN2_SQUARED
 }
 
 /// Returns the bits per key for each level; weighted by keys, they average `average_bits`.
@@ -60,7 +62,7 @@ pub fn filter_bits(average_bits: f64, levels: &[LevelLoad]) -> Vec<f64> {
 }
 
 fn log_load(level: LevelLoad) -> f64 {
-    (level.keys / level.runs.max(1.0)).ln()
+    log(level.keys / level.runs.max(1.0))
 }
 
 #[cfg(test)]

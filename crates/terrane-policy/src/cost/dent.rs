@@ -4,6 +4,8 @@
 //! page holds p/e entries. As in Dent, constants are left out: the numbers show how one tree grows
 //! and how two trees differ.
 
+use libm::log;
+
 /// A tree as in the paper.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DentTree {
@@ -23,7 +25,7 @@ impl DentTree {
     /// Returns the number of levels: log_f(n/b), at least one.
     pub fn depth(&self) -> f64 {
         let flushes = (self.pages / self.buffer_pages).max(1.0);
-        (flushes.ln() / self.fanout.max(2.0).ln()).max(1.0)
+        (log(flushes) / log(self.fanout.max(2.0))).max(1.0)
     }
 
     /// Returns the cost of an update in a tree whose levels gather runs: (1/b)(1 + μ) log_f(n/b)

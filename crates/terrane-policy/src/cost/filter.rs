@@ -1,5 +1,7 @@
 //! The false positive rate of this engine's filters.
 
+use libm::{exp, log, pow};
+
 /// Bits of a cache line; a key sets and tests all of its bits within one line.
 const LINE_BITS: f64 = 512.0;
 
@@ -16,17 +18,17 @@ pub fn blocked_false_positive_rate(bits_per_key: f64, probes: Option<u8>) -> f64
     }
     let probes = probes.map_or_else(|| best_probes(bits_per_key), f64::from);
     let keys = LINE_BITS / bits_per_key;
-    let unset_by_one = (1.0 - 1.0 / LINE_BITS).powf(probes);
+    let unset_by_one = pow(1.0 - 1.0 / LINE_BITS, probes);
     // Sums the Poisson distribution of keys per line term by term. The first term is kept as a
     // logarithm so that it does not underflow for loaded lines.
     let (mut log_weight, mut unset, mut rate) = (-keys, 1.0, 0.0);
     let most = (keys + 12.0 * keys.sqrt() + 12.0).ceil() as u32;
     for count in 0..=most {
         if count > 0 {
-            log_weight += (keys / f64::from(count)).ln();
+            log_weight += log(keys / f64::from(count));
             unset *= unset_by_one;
         }
-        rate += log_weight.exp() * (1.0 - unset).powf(probes);
+        rate += exp(log_weight) * pow(1.0 - unset, probes);
     }
     rate.clamp(0.0, 1.0)
 }

@@ -14,6 +14,8 @@
 
 use std::sync::LazyLock;
 
+use libm::{log, pow};
+
 use crate::design::{MemtableKind, VectorQuery};
 
 /// The sizes of the measured memtables, in entries.
@@ -165,10 +167,10 @@ impl CostTable {
 pub(super) fn at(costs: &[f64; 4], entries: f64) -> f64 {
     let above = SIZES.iter().skip(1).position(|size| entries <= *size).map_or(3, |at| at + 1);
     let (low, high) = (above - 1, above);
-    let way = (entries.max(SIZES[0]) / SIZES[low]).ln() / (SIZES[high] / SIZES[low]).ln();
+    let way = log(entries.max(SIZES[0]) / SIZES[low]) / log(SIZES[high] / SIZES[low]);
     // A power law cannot start from zero.
     let [first, last] = [costs[low], costs[high]].map(|cost| cost.max(0.1));
-    first * (last / first).powf(way)
+    first * pow(last / first, way)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! of the memory buffer paper: the shortest prefix that gives nearly every entry of a memtable its
 //! own bucket, and, if there are ranges, the longest prefix within which most ranges stay.
 
+use libm::{exp, log2};
+
 use super::costs::{self, MEASURED};
 use super::model::CostModel;
 use super::{MemtableOperations, SCANNED, choose};
@@ -63,7 +65,7 @@ impl PrefixSample {
     /// Estimates the number of prefixes among some entries.
     fn among(&self, length: u8, entries: f64) -> f64 {
         let all = self.prefixes(length);
-        all * (1.0 - (-entries / all).exp())
+        all * (1.0 - exp(-entries / all))
     }
 
     /// Returns the shortest prefix that gives nearly every entry a bucket of its own.
@@ -186,7 +188,7 @@ impl Ranking<'_> {
             // A memtable is half full on average.
             self.model.entries / 2.0 / self.prefixes(prefix).min(buckets.into())
         };
-        let skips = |entries: f64| entries.max(1.0).log2() * DOUBLING;
+        let skips = |entries: f64| log2(entries.max(1.0)) * DOUBLING;
         let (search, is_searched_by_inserts) = match kind {
             MemtableKind::HashSkipList { prefix, buckets, .. } => {
                 (skips(each(prefix, buckets)), true)

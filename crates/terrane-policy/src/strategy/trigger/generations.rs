@@ -16,6 +16,8 @@
 
 use std::ops::Range;
 
+use libm::log;
+
 use super::rule::{TriggerInfo, TriggerRule, sized_info, wrong};
 use crate::error::ParseError;
 use crate::strategy::size_tiered::{
@@ -106,7 +108,7 @@ impl Generations {
     fn generation(&self, bytes: u64) -> u32 {
         let chunks = bytes as f64 / self.chunk_bytes as f64;
         // The negative logarithms of runs smaller than a chunk saturate at 0.
-        (chunks.ln() / f64::from(self.least).ln()).round() as u32
+        (log(chunks) / log(f64::from(self.least))).round() as u32
     }
 
     /// Returns the oldest runs of a stretch that may be merged.
