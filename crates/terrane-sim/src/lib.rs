@@ -16,6 +16,7 @@
 //! | [`simulation`] | the event loop |
 //! | [`latency`] | latencies, from curves of arrivals and departures |
 //! | [`outcome`] | results |
+//! | [`trace`] | what happened, event by event |
 //! | `unplayed` | the parts of a setup that a simulation leaves out |
 //! | [`phases`] | the two-phase test: the maximum rate, and latencies just below it |
 //!
@@ -30,6 +31,7 @@ pub mod outcome;
 pub mod phases;
 pub mod simulation;
 pub mod start;
+pub mod trace;
 pub mod tree;
 pub mod unplayed;
 pub mod workload;
@@ -38,10 +40,13 @@ pub use keys::{Content, Population, Skew};
 pub use latency::Latencies;
 pub use machine::{Device, MachineCosts, MachineModel};
 pub use mix::WriteMix;
-pub use outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals, TreeTotals};
+pub use outcome::{
+    SimulationOutcome, SimulationWindow, StallPeriod, Totals, TreeTotals, WindowLatencies,
+};
 pub use phases::{RateVerdict, TwoPhases, two_phases};
 pub use simulation::{OtherTree, Simulation, SimulationSetup};
 pub use start::{InitialTree, initial_tree, initial_trees, tree_like};
+pub use trace::{TableChange, TraceEvent, TraceKind, TracedMerge, TracedTable};
 pub use tree::SimulatedTree;
 pub use unplayed::unplayed;
 pub use workload::{Arrival, ReadLoad, WriteLoad};

@@ -3,6 +3,7 @@
 use terrane_policy::StallCause;
 
 use crate::latency::Latencies;
+use crate::trace::TraceEvent;
 
 /// The results of a simulation.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,11 @@ pub struct SimulationOutcome {
     /// Times with the cumulative number of completed writes, linear in between. Only recorded with
     /// [`SimulationSetup::check`](crate::SimulationSetup::check).
     pub departures: Vec<(f64, f64)>,
+    /// What happened, in the order of time. Only recorded with
+    /// [`SimulationSetup::trace_max`](crate::SimulationSetup::trace_max).
+    pub trace: Vec<TraceEvent>,
+    /// When the trace became full, in seconds; `None` if it is complete.
+    pub trace_ended: Option<f64>,
     /// Writes that had arrived but were not completed at the end.
     pub queued: f64,
     /// Why the simulation ended early: a deadlock, or a failed check.
@@ -115,6 +121,21 @@ pub struct SimulationWindow {
     pub user_bytes: f64,
     /// Bytes written to tables and value files.
     pub written_bytes: f64,
+    /// Writes that had arrived but were not completed at the end of the window.
+    pub queued: f64,
+    /// The latencies of the writes; only recorded with a trace, and `None` without writes.
+    pub latencies: Option<WindowLatencies>,
+}
+
+/// The latencies of the writes of a window, as in [`SimulationOutcome::latencies`], in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowLatencies {
+    /// Half of the writes took at most this long.
+    pub p50: f64,
+    /// 99 % of the writes took at most this long.
+    pub p99: f64,
+    /// The longest.
+    pub longest: f64,
 }
 
 /// An interval in which writers were stalled.

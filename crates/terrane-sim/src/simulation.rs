@@ -21,15 +21,17 @@ mod recording;
 mod setup;
 mod spreading;
 mod state;
+mod tracing;
 mod writers;
 
-use terrane_policy::Turns;
+use terrane_policy::{Admission, Turns};
 
 use crate::machine::JobCost;
 use crate::outcome::{SimulationOutcome, SimulationWindow, StallPeriod, Totals, TreeTotals};
 use crate::tree::SimulatedTree;
 pub use setup::{OtherTree, SimulationSetup};
 use state::TreeState;
+use tracing::Tracing;
 use writers::{ArrivalCurve, WriterRates};
 
 /// A tolerance for rounding: times closer than this, in seconds, count as equal.
@@ -82,6 +84,8 @@ pub struct Simulation<'a> {
     window: SimulationWindow,
     window_from: f64,
     window_start: Totals,
+    /// `None` if no trace is recorded.
+    tracing: Option<Tracing>,
     outcome: SimulationOutcome,
 }
 
@@ -122,6 +126,7 @@ impl<'a> Simulation<'a> {
             window: SimulationWindow::default(),
             window_from: 0.0,
             window_start: Totals::default(),
+            tracing: Tracing::of(setup.trace_max),
             outcome,
         }
     }
@@ -148,6 +153,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn play(&mut self) {
+        self.trace_start();
         loop {
             self.settle();
             let pace = self.pace();
@@ -191,6 +197,10 @@ impl<'a> Simulation<'a> {
 
     /// Performs all actions that are due now and take no time.
     fn settle(&mut self) {
+        let admissions: Vec<Admission> = match self.is_traced() {
+            true => self.trees.iter().map(|tree| tree.admission).collect(),
+            false => Vec::new(),
+        };
         if self.trees.iter().any(|tree| tree.has_changed) {
             self.drop_tables();
             self.schedule();
@@ -201,6 +211,7 @@ impl<'a> Simulation<'a> {
         }
         self.replace_memtables();
         self.begin_flushes();
+        self.trace_admissions(&admissions);
         if self.is_undecided || self.now >= self.decide_at - SOON {
             self.decide();
         }

@@ -108,6 +108,7 @@ fn loaded(setup: &SimulationSetup, empty: SimulatedTree) -> SimulatedTree {
     setup.design.constraint.max_rate = None;
     setup.others.clear();
     setup.workload.writers = 1;
+    setup.trace_max = 0;
     Simulation::new(&setup, empty).load().1
 }
 

@@ -4,6 +4,7 @@
 //! a key space of uniform density. If a design only takes whole runs, each run is represented by one
 //! table, which changes no decision; otherwise tables are cut as in the engine.
 
+mod changes;
 mod cut;
 mod planning;
 mod values;
@@ -19,6 +20,7 @@ use terrane_policy::{
 use crate::keys::{Content, ExpiringValues, Population};
 use crate::machine::MachineCosts;
 use crate::mix::{EXPIRY_BYTES, WriteMix};
+use crate::trace::TableChange;
 use cut::ContentRange;
 pub(crate) use planning::PlannedCompaction;
 use values::{ValueCounts, ValueSizes};
@@ -46,6 +48,8 @@ pub struct SimulatedTree {
     table_bytes: u64,
     next_table: u64,
     next_run: u64,
+    /// The tables that entered or left the tree; `None` if they are not recorded.
+    changes: Option<Vec<TableChange>>,
 }
 
 /// The content of a table.
@@ -123,6 +127,7 @@ impl SimulatedTree {
             table_bytes,
             next_table: 1,
             next_run: 1,
+            changes: None,
         }
     }
 
@@ -247,6 +252,7 @@ impl SimulatedTree {
     }
 
     fn insert(&mut self, level: usize, run: RunId, table: Arc<TableInfo>) {
+        self.note_added(level, run, &table);
         if self.shape.levels.len() <= level {
             self.shape.levels.resize_with(level + 1, Default::default);
         }
@@ -266,6 +272,7 @@ impl SimulatedTree {
             let Some(run) = level.runs.iter_mut().find(|run| run.id == input.run) else { continue };
             run.tables.retain(|table| !removed.contains(&table.id));
         }
+        self.note_removed(removed);
         self.remove_empty();
     }
 
@@ -277,6 +284,7 @@ impl SimulatedTree {
         dropped.iter().for_each(|id| {
             self.contents.remove(id);
         });
+        self.note_removed(dropped);
         self.remove_empty();
     }
 

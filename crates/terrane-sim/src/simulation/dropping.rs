@@ -4,6 +4,7 @@ use terrane_policy::{TableId, expiring_tables};
 
 use super::state::TreeState;
 use super::{SOON, Simulation};
+use crate::trace::TraceKind;
 
 impl Simulation<'_> {
     /// Drops tables without values from trees that have changed, unless a job has claimed them, and
@@ -12,9 +13,16 @@ impl Simulation<'_> {
         if self.setup.workload.mix.expiring <= 0.0 {
             return;
         }
-        for tree in self.trees.iter_mut().filter(|tree| tree.has_changed) {
-            let dropped = drop_of(tree, self.now);
+        for at in 0..self.trees.len() {
+            if !self.trees[at].has_changed {
+                continue;
+            }
+            let dropped = drop_of(&mut self.trees[at], self.now);
             self.outcome.totals.drops += dropped;
+            if dropped > 0 {
+                let changes = self.trees[at].tree.take_changes();
+                self.trace(at, || TraceKind::Dropped(changes));
+            }
         }
     }
 

@@ -6,8 +6,10 @@ use terrane_policy::{Admission, Compaction, FlushPlan, TableAccesses, flush};
 
 use super::jobs::RunningFlush;
 use super::state::FullMemtable;
+use super::tracing::traced;
 use super::{Simulation, StopAt};
 use crate::machine::JobCost;
+use crate::trace::TraceKind;
 use crate::tree::SimulatedTree;
 
 /// A tree that waits for a flush is passed over by at most this many flushes of trees that are closer
@@ -30,6 +32,8 @@ impl Simulation<'_> {
                 tree.immutable.push_back(FullMemtable { writes: tree.active, made });
                 tree.active = 0.0;
                 tree.admit();
+                let waiting = tree.immutable.len();
+                self.trace(at, || TraceKind::MemtableFull(waiting));
             }
         }
     }
@@ -84,6 +88,11 @@ impl Simulation<'_> {
             work = merge.work;
             work.processor_seconds += processor_seconds;
         }
+        if self.is_traced() {
+            let merge = merge.as_ref().map(|merge| traced(&merge.compaction));
+            let written_bytes = work.written_bytes;
+            self.trace(at, || TraceKind::FlushBegan { merge, written_bytes });
+        }
         self.trees[at].flushing =
             Some(RunningFlush { content, work, seqs, merge, done: 0.0, began: self.now });
     }
@@ -128,6 +137,8 @@ impl Simulation<'_> {
             self.flush_turns.note_end(at as u32);
             self.outcome.totals.flushes += 1;
             self.outcome.trees[at].flushes += 1;
+            let changes = self.trees[at].tree.take_changes();
+            self.trace(at, || TraceKind::FlushEnded(changes));
         }
     }
 }

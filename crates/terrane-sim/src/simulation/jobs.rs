@@ -1,10 +1,16 @@
 //! Flushes and merges in progress.
 
+use terrane_policy::Compaction;
 use terrane_policy::admission::mean_nanos_per_byte;
 
 use crate::keys::Content;
 use crate::machine::JobCost;
 use crate::tree::PlannedCompaction;
+
+/// Returns the lowest-numbered input level of a compaction.
+pub(super) fn source(compaction: &Compaction) -> usize {
+    compaction.inputs.iter().map(|input| input.level).min().unwrap_or(compaction.output.level)
+}
 
 /// A flush in progress.
 #[derive(Debug, Clone)]
@@ -25,6 +31,8 @@ pub(super) struct RunningMerge {
     /// The completed fraction.
     pub(super) done: f64,
     pub(super) share: f64,
+    /// The share that the scheduler gave it last, which a trace shows.
+    pub(super) shown: f64,
     pub(super) id: u64,
     pub(super) began: f64,
     /// The source level.

@@ -7,7 +7,9 @@ use terrane_policy::{
 };
 
 use super::Simulation;
-use super::jobs::RunningMerge;
+use super::jobs::{RunningMerge, source};
+use super::tracing::traced;
+use crate::trace::TraceKind;
 use crate::tree::PlannedCompaction;
 
 /// Shares are reallocated after this many bytes of a merge, as by the engine's gate.
@@ -25,11 +27,6 @@ struct Candidate {
     compaction: Compaction,
     input_bytes: u64,
     refilled: f64,
-}
-
-/// Returns the lowest-numbered input level of a compaction.
-fn source(compaction: &Compaction) -> usize {
-    compaction.inputs.iter().map(|input| input.level).min().unwrap_or(compaction.output.level)
 }
 
 impl Simulation<'_> {
@@ -104,13 +101,35 @@ impl Simulation<'_> {
         let tree = &mut self.trees[at];
         tree.cursors.advance(&compaction);
         let begun = tree.tree.plan(compaction, &self.setup.machine.costs, self.now);
+        let merge = self.is_traced().then(|| traced(&begun.compaction));
         if input_bytes == 0 {
             self.outcome.totals.moves += 1;
-            return self.finish(at, begun, (self.now * 1e6) as u64);
+            self.finish(at, begun, (self.now * 1e6) as u64);
+            if let Some(merge) = merge {
+                let changes = self.trees[at].tree.take_changes();
+                self.trace(at, || TraceKind::Moved { merge, changes });
+            }
+            return;
         }
+        if let Some(merge) = merge {
+            let (job, work) = (self.next_merge, begun.work);
+            let (read_bytes, written_bytes) = (work.read_bytes, work.written_bytes);
+            let what = TraceKind::MergeBegan { job, merge, read_bytes, written_bytes };
+            self.trace(at, || what);
+        }
+        let tree = &mut self.trees[at];
         tree.in_progress.push(begun.compaction.clone());
         let (id, began) = (self.next_merge, self.now);
-        tree.merges.push(RunningMerge { begun, done: 0.0, share: 0.0, id, began, level, refilled });
+        tree.merges.push(RunningMerge {
+            begun,
+            done: 0.0,
+            share: 0.0,
+            shown: 0.0,
+            id,
+            began,
+            level,
+            refilled,
+        });
         self.next_merge += 1;
         self.is_undecided = true;
     }
@@ -151,9 +170,17 @@ impl Simulation<'_> {
             }
         }
         let shares = self.merge_turns.shares(&self.as_merges(), self.setup.machine.slots);
-        let merges = self.trees.iter_mut().flat_map(|tree| &mut tree.merges);
-        for (merge, share) in merges.zip(shares) {
-            merge.share = share;
+        let mut shares = shares.into_iter();
+        for at in 0..self.trees.len() {
+            for number in 0..self.trees[at].merges.len() {
+                let Some(share) = shares.next() else { break };
+                let merge = &mut self.trees[at].merges[number];
+                let (job, done, shown) = (merge.id, merge.done, merge.shown);
+                (merge.share, merge.shown) = (share, share);
+                if share != shown {
+                    self.trace(at, || TraceKind::MergeShare { job, done, share });
+                }
+            }
         }
         self.decide_at = f64::INFINITY;
         let changes = |scheduler: Scheduler| scheduler.changes_with_progress();
@@ -187,6 +214,8 @@ impl Simulation<'_> {
                 }
                 totals.collected_bytes += merge.begun.relocated_bytes;
                 self.finish(at, merge.begun, micros);
+                let changes = self.trees[at].tree.take_changes();
+                self.trace(at, || TraceKind::MergeEnded { job: merge.id, changes });
                 self.is_undecided = true;
             }
         }

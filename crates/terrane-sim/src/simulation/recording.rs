@@ -13,11 +13,15 @@ impl Simulation<'_> {
         if seconds <= SOON {
             return;
         }
+        let latencies = self.take_window_latencies();
         let (now, before) = (self.outcome.totals, self.window_start);
         let shapes = || self.trees.iter().map(|tree| tree.tree.shape());
         let depth = shapes().map(|shape| shape.levels.len()).max().unwrap_or(0);
         let levels_at = |number: usize| shapes().filter_map(move |shape| shape.levels.get(number));
+        let queued = self.queued();
         let window = SimulationWindow {
+            queued,
+            latencies,
             rate: (now.writes - before.writes) / seconds,
             writes: now.writes - before.writes,
             user_bytes: now.user_bytes - before.user_bytes,
@@ -35,6 +39,11 @@ impl Simulation<'_> {
         (self.window_from, self.window_start) = (self.now, now);
     }
 
+    /// Returns the writes that have arrived but are not completed.
+    fn queued(&self) -> f64 {
+        self.arrived.count_at(self.now).map_or(0.0, |all| all - self.departed)
+    }
+
     /// Returns the results and the trees.
     pub(super) fn end(mut self) -> (SimulationOutcome, Vec<SimulatedTree>) {
         self.unblock();
@@ -43,8 +52,8 @@ impl Simulation<'_> {
             self.close_window();
         }
         self.outcome.seconds = self.now;
-        self.outcome.queued =
-            self.arrived.count_at(self.now).map_or(0.0, |all| all - self.departed);
-        (self.outcome, self.trees.into_iter().map(|tree| tree.tree).collect())
+        self.outcome.queued = self.queued();
+        let trees = self.trees.into_iter().map(|tree| tree.tree.without_recording());
+        (self.outcome, trees.collect())
     }
 }

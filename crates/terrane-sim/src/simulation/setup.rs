@@ -28,6 +28,9 @@ pub struct SimulationSetup {
     /// External rate limits: pairs of a start time, in seconds, and the maximum writes per second
     /// from then on.
     pub rate_limits: Vec<(f64, f64)>,
+    /// The most tables and events of a trace; 0 records none. A trace that becomes full ends there, and
+    /// the simulation continues.
+    pub trace_max: usize,
     /// Checks the soundness of every compaction and the invariants of every tree, and records the
     /// completion times of writes. Only for tests, because it takes most of the time.
     pub check: bool,
@@ -55,6 +58,7 @@ impl SimulationSetup {
             window_seconds: 30.0,
             tables_max: 20_000,
             rate_limits: Vec::new(),
+            trace_max: 0,
             check: false,
         }
     }

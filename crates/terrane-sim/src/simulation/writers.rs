@@ -5,6 +5,7 @@ use terrane_policy::{Admission, StallCause};
 use super::state::TreeState;
 use super::{SOON, Simulation, StopAt};
 use crate::outcome::StallPeriod;
+use crate::trace::TraceKind;
 use crate::workload::Arrival;
 
 /// The rates of writers until the next event.
@@ -175,6 +176,9 @@ impl Simulation<'_> {
                 }
                 let from = period.map_or(self.now, |period| period.from);
                 let until = self.now + step;
+                if period.is_none() {
+                    self.trace(tree, || TraceKind::Blocked(cause, measured));
+                }
                 let largest = || self.trees[tree].largest_merge();
                 let merging = period.map_or_else(largest, |period| period.merging);
                 let period = StallPeriod { tree, cause, measured, merging, from, until };
@@ -207,8 +211,8 @@ impl Simulation<'_> {
         self.outcome.processing.add(slow, took, took);
         self.outcome.processing.add(count - slow, pace.service, pace.service);
         if pace.arriving.is_none() {
-            self.outcome.latencies.add(slow, took, took);
-            self.outcome.latencies.add(count - slow, pace.service, pace.service);
+            self.add_latencies(slow, took, took);
+            self.add_latencies(count - slow, pace.service, pace.service);
         } else {
             self.count_latencies(count, pace);
         }
@@ -236,7 +240,7 @@ impl Simulation<'_> {
             let last_waits = (made(last) - (came + (last - next) / rate)).max(0.0);
             // A wait below the tolerance is a rounding error.
             let clean = |wait: f64| if wait < SOON { 0.0 } else { wait };
-            self.outcome.latencies.add(
+            self.add_latencies(
                 last - next,
                 clean(first_waits) + pace.service,
                 clean(last_waits) + pace.service,
@@ -249,6 +253,7 @@ impl Simulation<'_> {
     pub(super) fn unblock(&mut self) {
         let Some((since, period)) = self.blocked.take() else { return };
         self.outcome.stalls.push(period);
+        self.trace(period.tree, || TraceKind::Unblocked);
         let writers = f64::from(self.setup.workload.writers.max(1));
         let took = self.now - since + self.setup.machine.costs.write_seconds;
         self.waiting = (writers, took);
