@@ -18,7 +18,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use libm::{log, pow};
+use libm::{exp, expm1, log, log1p, pow};
 use terrane_policy::ParseError;
 
 use crate::mix::WriteMix;
@@ -168,16 +168,16 @@ impl Population {
                 true => (self.live, 1.0 / self.live),
                 false => (group.keys, group.probability),
             };
-            let times = -hitting * f64::ln_1p(-probability.min(0.999_999_9));
-            let hit = -f64::exp_m1(-times);
+            let times = -hitting * log1p(-probability.min(0.999_999_9));
+            let hit = -expm1(-times);
             // The share of keys whose last operation is a write, not a range delete.
             let left = match covered > 0.0 && times > 0.0 {
-                true => times / (times + covered) * -f64::exp_m1(-(times + covered)),
+                true => times / (times + covered) * -expm1(-(times + covered)),
                 false => hit,
             };
             let updated = left * keys;
             let new = if at == last { writes * mix.inserts } else { 0.0 };
-            let new = new * if covered > 0.0 { -f64::exp_m1(-covered) / covered } else { 1.0 };
+            let new = new * if covered > 0.0 { -expm1(-covered) / covered } else { 1.0 };
             // If deleted keys do not return, each delete leaves one tombstone.
             let dead = match mix.deleted_return {
                 true => updated * tombstones,
@@ -187,7 +187,7 @@ impl Population {
         };
         Content {
             groups: self.groups.iter().enumerate().map(group).collect(),
-            erased: -f64::exp_m1(-covered),
+            erased: -expm1(-covered),
             range_tombstones: writes * mix.range_deletes,
             is_final: !mix.deleted_return,
             cohorts: Cohorts::default(),
@@ -204,7 +204,7 @@ impl Population {
         self.live += writes * mix.inserts;
         if !mix.deleted_return {
             self.live -= writes * mix.deletes;
-            self.live *= f64::exp(-writes * mix.range_deletes * mix.range_width);
+            self.live *= exp(-writes * mix.range_deletes * mix.range_width);
         }
         // An operation that needs a key inserts one if there is none.
         self.live = self.live.max(1.0);

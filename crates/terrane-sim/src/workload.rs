@@ -97,6 +97,11 @@ impl Arrival {
         }
     }
 
+    /// Returns the number of arrivals per second at a time in seconds; `None` for a closed loop.
+    pub fn rate_at(&self, seconds: f64) -> Option<f64> {
+        self.at(seconds).0
+    }
+
     /// Returns the arrival rate at time `now`, `None` for a closed loop, and the time of its next
     /// change.
     pub(crate) fn at(&self, now: f64) -> (Option<f64>, f64) {

@@ -12,6 +12,8 @@
 //! These are the costs of log-structured cleaning of uniform updates (Rosenblum and Ousterhout,
 //! SOSP 1991; Desnoyers, SYSTOR 2012). Skewed updates cost less.
 
+use libm::{expm1, log1p};
+
 use super::DataProfile;
 use crate::design::{Design, ValueSeparation};
 
@@ -41,7 +43,7 @@ impl ValueFileCosts {
     /// Returns the costs if collections keep the files at `space` bytes per live byte, where `space`
     /// is more than 1.
     pub fn at_space(space: f64) -> Self {
-        let garbage = |age: f64| -f64::exp_m1(-age);
+        let garbage = |age: f64| -expm1(-age);
         let (mut low, mut high) = (1e-9, space.max(1.0) + 1.0);
         for _ in 0..100 {
             let age = f64::midpoint(low, high);
@@ -60,7 +62,7 @@ impl ValueFileCosts {
         if by_space.garbage <= limit {
             return by_space;
         }
-        Self { written: 1.0 / limit, space: -f64::ln_1p(-limit) / limit, garbage: limit }
+        Self { written: 1.0 / limit, space: -log1p(-limit) / limit, garbage: limit }
     }
 }
 

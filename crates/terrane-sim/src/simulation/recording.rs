@@ -41,7 +41,8 @@ impl Simulation<'_> {
 
     /// Returns the writes that have arrived but are not completed.
     fn queued(&self) -> f64 {
-        self.arrived.count_at(self.now).map_or(0.0, |all| all - self.departed)
+        // The difference of two large numbers may be a rounding error below zero.
+        self.arrived.count_at(self.now).map_or(0.0, |all| (all - self.departed).max(0.0))
     }
 
     /// Returns the results and the trees.
