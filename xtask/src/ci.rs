@@ -8,7 +8,7 @@ use crate::house::{self, Mode};
 use crate::step::{StepResult, cargo, root, step, target_dir, toolchain_cargo};
 
 /// The `rust-version` of the workspace.
-const MINIMUM_RUST: &str = "1.90";
+pub(crate) const MINIMUM_RUST: &str = "1.90";
 
 /// Runs the steps until one fails, and the named client tests. The steps of `checks` run concurrently with the
 /// tests and then with the clients, which leave processors idle while they wait. The checks yield to both, which take

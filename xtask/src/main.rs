@@ -9,6 +9,7 @@
 //! | `clients` | interfaces of the engine other than Rust, with the clients of their users |
 //! | `pair` | this commit against an earlier one, in turns |
 //! | `platforms` | the engine checked for the platforms that it supports |
+//! | `page` | the page of the explorer, built and compared with the committed one |
 //! | `package` | the published crates, packaged and built as their users get them |
 //! | `release` | a release, its checks and its rehearsal; rules and lists of dependencies |
 //! | `dist` | the files of a release: makes each, installs it and uses it |
@@ -35,6 +36,7 @@ mod house;
 mod miri;
 mod mutants;
 mod package;
+mod page;
 mod pair;
 mod platforms;
 mod release;
@@ -59,6 +61,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                                the last release, in N rounds (5); fails if a workload became slower
   clients [NAME...]            test interfaces other than Rust, or all of them, concurrently, with real
                                clients; installs missing packages (clients/README.md)
+  page [--check]               build the page of the explorer (Node 20) into crates/terrane-cli/page;
+                               --check: compare it with the committed one
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
   release [--execute | --dry-run]  check versions, changelog, formats and packages; --execute runs CI,
@@ -102,6 +106,8 @@ fn main() -> ExitCode {
             Some(pair) => pair::run(&pair),
             None => return usage(),
         },
+        ["page"] => page::run(page::PageMode::Write),
+        ["page", "--check"] => page::run(page::PageMode::Check),
         ["platforms"] => platforms::check_all(),
         ["package"] => package::run(),
         ["release"] => release::run(false),

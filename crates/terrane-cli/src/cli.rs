@@ -13,6 +13,7 @@ use crate::commands::design::DesignArgs;
 use crate::commands::dump::DumpArgs;
 use crate::commands::events::EventsArgs;
 use crate::commands::experiment::ExperimentArgs;
+use crate::commands::explore::ExploreArgs;
 use crate::commands::flush::FlushArgs;
 use crate::commands::generate::{CompletionsArgs, ManArgs};
 use crate::commands::inspect::InspectArgs;
@@ -73,6 +74,7 @@ pub(crate) enum Command {
     Keyspace(KeyspaceArgs),
     Advise(Box<AdviseArgs>),
     Simulate(Box<SimulateArgs>),
+    Explore(ExploreArgs),
     Options(OptionsArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -140,6 +142,7 @@ impl Command {
             Self::Keyspace(args) => args.run(),
             Self::Advise(args) => args.run(),
             Self::Simulate(args) => args.run(),
+            Self::Explore(args) => args.run(),
             Self::Options(args) => args.run(),
             Self::Completions(args) => args.run(command()),
             Self::Man(args) => args.run(command()),

@@ -10,6 +10,7 @@ pub(crate) mod design;
 pub(crate) mod dump;
 pub(crate) mod events;
 pub(crate) mod experiment;
+pub(crate) mod explore;
 pub(crate) mod flush;
 pub(crate) mod generate;
 pub(crate) mod inspect;

@@ -13,6 +13,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "bench",
             "advise",
             "simulate",
+            "explore",
             "stability",
             "sweep",
             "workload",

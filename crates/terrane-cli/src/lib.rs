@@ -16,6 +16,7 @@
 //! | `picture` | pictures of a tree |
 //! | `table`, `wrap`, `terminal` | tables, long lines, colours and width |
 //! | `time` | timestamps as people read them |
+//! | `web` | pages for browsers on this machine |
 //! | `exit` | exit codes |
 //!
 //! Standard output carries only data; progress and messages go to standard error. Output is
@@ -42,6 +43,7 @@ mod statistics;
 mod table;
 mod terminal;
 mod time;
+mod web;
 mod wrap;
 
 use std::process::ExitCode;

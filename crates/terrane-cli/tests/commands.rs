@@ -1,9 +1,10 @@
 //! Every subcommand, run as a user runs it.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use terrane_testkit::wait_until;
 
@@ -472,4 +473,64 @@ fn experiment_says_where_the_experiments_are() {
     // The line can be pasted into a shell.
     let (_, error) = fails(&["experiment", "papers", "--output", "two words"], "");
     assert!(error.contains("-p terrane-papers -- items --output 'two words'"), "{error}");
+}
+
+/// Starts `terrane explore`, and returns it with the address that it prints.
+fn explorer(args: &[&str]) -> (Child, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_terrane"));
+    command.args(["explore", "--no-browser"]).args(args).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut address = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    (child, address.trim_end().to_owned())
+}
+
+#[test]
+fn the_explorer_is_served_to_this_machine_alone() {
+    let (mut child, address) = explorer(&["leveling", "tiering T=4; L0=2"]);
+    let rest = address.strip_prefix("http://127.0.0.1:").unwrap();
+    let (port, fragment) = rest.split_once('/').unwrap();
+    assert_eq!(fragment, "#design=leveling&design=tiering%20T%3D4%3B%20L0%3D2");
+    // A client that says nothing keeps nobody waiting.
+    let silent = TcpStream::connect(("127.0.0.1", port.parse().unwrap())).unwrap();
+    let ask = |host: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port.parse().unwrap())).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let page = ask("localhost");
+    assert!(
+        page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("</html>\n"),
+        "{:.300}",
+        page
+    );
+    let (head, body) = page.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+    assert!(ask("attacker.example").starts_with("HTTP/1.1 403 "), "DNS rebinding");
+    let (code, error) = fails(&["explore", "--no-browser", "--port", port], "");
+    assert_eq!(code, 1);
+    assert!(error.contains(&format!("cannot listen on port {port}")), "{error}");
+    drop(silent);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn the_explorer_is_written_to_a_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let site = path(dir.path(), "a/site");
+    let printed = done(&["explore", "--out", &site, "lethe"], "");
+    assert_eq!(printed, format!("{}#design=lethe\n", path(Path::new(&site), "index.html")));
+    let page = std::fs::read_to_string(Path::new(&site).join("index.html")).unwrap();
+    assert!(page.contains("default-src 'none'") && !page.contains("HASHES"));
+    let (code, error) = fails(&["explore", "--out", &site, "levling"], "");
+    assert!(code == 2 && error.contains("did you mean 'leveling'"), "{code} {error}");
+    let five = ["explore", "a", "b", "c", "d", "e"];
+    assert_eq!(fails(&five, "").0, 2);
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let file = path(dir.path(), "file");
+    let (code, error) = fails(&["explore", "--out", &file], "");
+    assert!(code == 1 && error.contains("cannot write to"), "{code} {error}");
 }

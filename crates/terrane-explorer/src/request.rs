@@ -1,0 +1,177 @@
+//! The input of a simulation.
+
+use serde::{Deserialize, Deserializer};
+use terrane_policy::ParseError;
+use terrane_sim::{
+    Arrival, InitialTree, MachineModel, ReadLoad, SimulationSetup, Skew, WriteLoad, WriteMix,
+};
+
+use crate::design;
+
+/// The most records. Larger numbers would lose single records to rounding.
+const RECORDS_MAX: f64 = 1e15;
+
+/// The longest time, in seconds.
+const SECONDS_MAX: f64 = 3.6e8;
+
+/// The most windows.
+const WINDOWS_MAX: f64 = 10_000.0;
+
+/// A simulation: a design, a workload, a machine, and how long it runs.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SimulationRequest {
+    /// The text of a design.
+    pub(crate) design: String,
+    pub(crate) workload: Workload,
+    pub(crate) machine: Machine,
+    /// `empty`, `loaded`, `settled` or `auto`.
+    #[serde(deserialize_with = "parsed")]
+    pub(crate) start: InitialTree,
+    /// The seed of a settled tree.
+    pub(crate) seed: u64,
+    /// Virtual time, in seconds.
+    pub(crate) seconds: f64,
+    /// The number of windows.
+    pub(crate) windows: f64,
+    /// The most tables; larger trees get larger tables.
+    pub(crate) tables_max: usize,
+    /// The most tables and events of the trace.
+    pub(crate) trace_max: usize,
+}
+
+/// The operations, as shares of all operations, and their data.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Workload {
+    records: f64,
+    key_bytes: f64,
+    record_bytes: f64,
+    /// `uniform` or `zipf(0.99)`.
+    #[serde(deserialize_with = "parsed")]
+    skew: Skew,
+    /// `closed`, `constant(WRITES)` or `burst(WRITES,SECONDS,WRITES,SECONDS)`.
+    #[serde(deserialize_with = "parsed")]
+    arrival: Arrival,
+    writers: u32,
+    update: f64,
+    insert: f64,
+    delete: f64,
+    get: f64,
+    missing: f64,
+    scan: f64,
+    scan_entries: f64,
+    /// The share of the blocks of reads that come from the device.
+    cold: f64,
+    /// How long values of updates and inserts live, in seconds; `null` for ever.
+    ttl_seconds: Option<f64>,
+}
+
+/// A machine; absent values are those of the model.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Machine {
+    /// The bytes a second that flushes and merges may write.
+    budget: Option<f64>,
+    /// Merges at a time.
+    slots: usize,
+    device_bytes_per_second: Option<f64>,
+    write_seconds: Option<f64>,
+    flush_seconds: Option<f64>,
+    merge_seconds: Option<f64>,
+    request_seconds: Option<f64>,
+}
+
+/// Reads a value in its text form.
+fn parsed<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: std::str::FromStr<Err = ParseError>,
+    D: Deserializer<'de>,
+{
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+fn check(what: &str, value: f64, least: f64, most: f64) -> Result<f64, String> {
+    match (least..=most).contains(&value) {
+        true => Ok(value),
+        false => Err(format!("{what} is {value}, but must be from {least} to {most}")),
+    }
+}
+
+impl SimulationRequest {
+    /// Returns the setup of the simulation.
+    pub(crate) fn setup(&self) -> Result<SimulationSetup, String> {
+        check("the time in seconds", self.seconds, 0.001, SECONDS_MAX)?;
+        check("the number of windows", self.windows, 1.0, WINDOWS_MAX)?;
+        let design = design::parse(&self.design)?;
+        let mut setup = SimulationSetup::new(design, self.workload.load()?, self.machine.model()?);
+        setup.window_seconds = self.seconds / self.windows;
+        setup.tables_max = self.tables_max.max(1);
+        setup.trace_max = self.trace_max;
+        Ok(setup)
+    }
+}
+
+impl Workload {
+    fn load(&self) -> Result<WriteLoad, String> {
+        let shares = [self.update, self.insert, self.delete, self.get, self.missing, self.scan];
+        shares.iter().try_for_each(|share| check("a share", *share, 0.0, 1e6).map(drop))?;
+        let writes = self.update + self.insert + self.delete;
+        if writes <= 0.0 {
+            return Err("a simulation needs updates, inserts or deletes".to_owned());
+        }
+        let record_bytes = check("the size of a record", self.record_bytes, 1.0, 1e9)?;
+        let ttl = self.ttl_seconds.map(|ttl| check("the time to live", ttl, 0.001, 1e12));
+        let ttl = ttl.transpose()?;
+        Ok(WriteLoad {
+            records: check("the number of records", self.records, 1.0, RECORDS_MAX)?.round(),
+            key_bytes: check("the size of a key", self.key_bytes, 1.0, 1e6)?.min(record_bytes),
+            record_bytes,
+            skew: self.skew,
+            arrival: self.arrival,
+            writers: self.writers.clamp(1, 4096),
+            mix: WriteMix {
+                inserts: self.insert / writes,
+                deletes: self.delete / writes,
+                deleted_return: false,
+                expiring: if ttl.is_some() { 1.0 } else { 0.0 },
+                ttl_seconds: ttl.unwrap_or(f64::INFINITY),
+                ..WriteMix::default()
+            },
+            reads: ReadLoad {
+                gets: self.get / writes,
+                missing: self.missing / writes,
+                scans: self.scan / writes,
+                scan_entries: check("the entries of a scan", self.scan_entries, 0.0, 1e9)?,
+                cold: check("the share of cold blocks", self.cold, 0.0, 1.0)?,
+            },
+        })
+    }
+}
+
+impl Machine {
+    fn model(&self) -> Result<MachineModel, String> {
+        let mut machine = MachineModel::default();
+        let rate = |what: &str, rate: Option<f64>| {
+            rate.map(|rate| check(what, rate, 1.0, 1e15)).transpose()
+        };
+        machine.budget = rate("the budget", self.budget)?;
+        machine.slots = self.slots.clamp(1, 64);
+        let device = rate("the rate of the device", self.device_bytes_per_second)?;
+        machine.device.bytes_per_second = device.unwrap_or(machine.device.bytes_per_second);
+        let costs = &mut machine.costs;
+        for (cost, given) in [
+            (&mut costs.write_seconds, self.write_seconds),
+            (&mut costs.flush_seconds, self.flush_seconds),
+            (&mut costs.merge_seconds, self.merge_seconds),
+            (&mut machine.device.request_seconds, self.request_seconds),
+        ] {
+            if let Some(given) = given {
+                *cost = check("a time", given, 0.0, 1.0)?;
+            }
+        }
+        machine.costs.write_seconds = machine.costs.write_seconds.max(1e-9);
+        Ok(machine)
+    }
+}

@@ -1,0 +1,61 @@
+// The clock of all pictures: virtual time that plays, pauses and jumps.
+
+export class Clock {
+  at = 0;
+  end = 0;
+  /** Virtual seconds for each second. */
+  speed = 300;
+  #playing = false;
+  #listeners = new Set<() => void>();
+  #last = 0;
+  #frame = 0;
+
+  get playing(): boolean {
+    return this.#playing;
+  }
+
+  /** Calls a function at every change. Returns a function that ends this. */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  seek(at: number): void {
+    this.at = Math.min(this.end, Math.max(0, at));
+    this.#tell();
+  }
+
+  setSpeed(speed: number): void {
+    this.speed = speed;
+    this.#tell();
+  }
+
+  play(): void {
+    if (this.#playing || this.end <= 0) return;
+    if (this.at >= this.end) this.at = 0;
+    this.#playing = true;
+    this.#last = performance.now();
+    const step = (now: number) => {
+      if (!this.#playing) return;
+      // A page that was hidden continues where it was.
+      const passed = Math.min(0.1, (now - this.#last) / 1000);
+      this.#last = now;
+      this.at = Math.min(this.end, this.at + passed * this.speed);
+      if (this.at >= this.end) this.#playing = false;
+      else this.#frame = requestAnimationFrame(step);
+      this.#tell();
+    };
+    this.#frame = requestAnimationFrame(step);
+    this.#tell();
+  }
+
+  pause(): void {
+    this.#playing = false;
+    cancelAnimationFrame(this.#frame);
+    this.#tell();
+  }
+}

@@ -1,0 +1,215 @@
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { Windows } from "../engine/requests";
+import type { Clock } from "../state/clock";
+import type { Run } from "../state/run";
+import { bytes, clock as clockText, count, factor, plain, seconds } from "../model/words";
+import { SERIES, colour, seriesColour, shortName } from "./series";
+
+interface Line {
+  /** What the line shows, if a chart shows more than one quantity. */
+  name?: string;
+  dash?: number[];
+  of(windows: Windows): (number | null)[];
+}
+
+interface Chart {
+  title: string;
+  lines: Line[];
+  format(value: number): string;
+  logarithmic?: boolean;
+}
+
+const CHARTS: Chart[] = [
+  {
+    title: "Writes a second", format: (value) => `${count(value)}/s`,
+    lines: [{ name: "served", of: (w) => w.rate }, { name: "offered", dash: [3, 3], of: (w) => w.offered }],
+  },
+  {
+    title: "Latency of writes", format: seconds, logarithmic: true,
+    lines: [{ name: "99 %", of: (w) => w.p99 }, { name: "longest", dash: [3, 3], of: (w) => w.longest }],
+  },
+  { title: "Writers stopped", format: (value) => `${plain(value * 100)} %`, lines: [{ of: (w) => w.stalled }] },
+  { title: "Sorted runs", format: plain, lines: [{ of: (w) => w.runs }] },
+  { title: "Bytes written by flushes and merges", format: (value) => `${bytes(value)}/s`, lines: [{ of: (w) => w.written }] },
+  { title: "Write amplification since the start", format: factor, lines: [{ of: (w) => w.write_amplification }] },
+  { title: "Space amplification", format: factor, lines: [{ of: (w) => w.space_amplification }] },
+  {
+    title: "Blocks that a lookup reads", format: plain,
+    lines: [{ name: "existing", of: (w) => w.found }, { name: "missing", dash: [3, 3], of: (w) => w.missing }],
+  },
+];
+
+/** All charts, on the clock of the trees. */
+export function Charts({ runs, clock }: { runs: Run[]; clock: Clock }) {
+  const done = runs.filter((run) => run.played);
+  if (done.length === 0) return null;
+  return (
+    <section aria-labelledby="charts-title">
+      <h2 id="charts-title">Over time</h2>
+      <Legend runs={runs} />
+      <div class="charts">
+        {CHARTS.map((chart) => <ChartView key={chart.title} chart={chart} runs={runs} clock={clock} />)}
+        {runs.map((run, number) => run.played && <LevelsView key={`levels${number}`} run={run} clock={clock} />)}
+      </div>
+    </section>
+  );
+}
+
+function Legend({ runs }: { runs: Run[] }) {
+  if (runs.length < 2) return null;
+  return (
+    <ul class="legend">
+      {runs.map((run, number) => (
+        <li key={number}><span class={`swatch series-${SERIES[number]}`} />{shortName(run.text, 40)}</li>
+      ))}
+    </ul>
+  );
+}
+
+/** Draws the time of the clock. */
+function cursor(clock: Clock): uPlot.Plugin {
+  return {
+    hooks: {
+      draw: (plot) => {
+        const x = plot.valToPos(clock.at, "x", true);
+        plot.ctx.save();
+        plot.ctx.strokeStyle = colour("text");
+        plot.ctx.globalAlpha = 0.5;
+        plot.ctx.beginPath();
+        plot.ctx.moveTo(x, plot.bbox.top);
+        plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
+        plot.ctx.stroke();
+        plot.ctx.restore();
+      },
+    },
+  };
+}
+
+/** Distances of the labels of the clock, in seconds. */
+const STEPS = [1, 5, 10, 30, 60, 300, 600, 1200, 1800, 3600, 7200, 14_400, 43_200, 86_400, 864_000];
+
+function axes(format: (value: number) => string): uPlot.Axis[] {
+  const both = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+  return [
+    { ...both, values: (_, values) => values.map(clockText), incrs: STEPS, space: 70, size: 26 },
+    { ...both, values: (_, values) => values.map((value) => (value === null ? "" : format(value))), size: 66 },
+  ];
+}
+
+function usePlot(
+  make: (width: number) => { options: uPlot.Options; data: uPlot.AlignedData } | null,
+  clock: Clock,
+  dependencies: unknown[],
+) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return undefined;
+    let plot: uPlot | undefined;
+    const build = () => {
+      plot?.destroy();
+      const made = make(element.clientWidth);
+      plot = made ? new uPlot(made.options, made.data, element) : undefined;
+    };
+    build();
+    let last = 0;
+    const end = clock.listen(() => {
+      // The line of the clock needs no more than ten pictures a second.
+      const now = performance.now();
+      if (now - last < 100 && clock.playing) return;
+      last = now;
+      plot?.redraw(false, false);
+    });
+    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: 170 }));
+    observer.observe(element);
+    const dark = window.matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", build);
+    return () => {
+      end();
+      observer.disconnect();
+      dark.removeEventListener("change", build);
+      plot?.destroy();
+    };
+  }, dependencies);
+  return place;
+}
+
+function ChartView({ chart, runs, clock }: { chart: Chart; runs: Run[]; clock: Clock }) {
+  const place = usePlot((width) => {
+    const longest = runs.reduce<number[]>((most, run) => {
+      const at = run.played?.windows.at ?? [];
+      return at.length > most.length ? at : most;
+    }, []);
+    const series: uPlot.Series[] = [{ label: "time", value: (_, value) => (value === null ? "" : clockText(value)) }];
+    const data: (number | null)[][] = [longest];
+    for (const [number, run] of runs.entries()) {
+      if (!run.played) continue;
+      for (const line of chart.lines) {
+        const column = line.of(run.played.windows);
+        if (column.every((value) => value === null)) continue;
+        const value = chart.logarithmic ? column.map((one) => (one === null || one <= 0 ? null : one)) : column;
+        const name = runs.length > 1 ? `${SERIES[number]?.toUpperCase()} ${line.name ?? ""}` : (line.name ?? chart.title);
+        series.push({
+          label: name, stroke: seriesColour(number), width: 1.5, ...(line.dash ? { dash: line.dash } : {}),
+          points: { show: false }, value: (_, shown) => (shown === null ? "-" : chart.format(shown)),
+        });
+        data.push(value);
+      }
+    }
+    const options: uPlot.Options = {
+      width, height: 170, series, axes: axes(chart.format), plugins: [cursor(clock)],
+      scales: {
+        x: { time: false },
+        y: chart.logarithmic ? { distr: 3 } : { range: (_, __, most) => [0, Math.max(most * 1.05, 1e-9)] },
+      },
+      cursor: { sync: { key: "time" }, points: { size: 5 } },
+      legend: { live: true },
+    };
+    return { options, data: data as uPlot.AlignedData };
+  }, clock, [chart, ...runs]);
+  return (
+    <figure>
+      <figcaption>{chart.title}</figcaption>
+      <div ref={place} />
+    </figure>
+  );
+}
+
+/** The bytes of each level, stacked. */
+function LevelsView({ run, clock }: { run: Run; clock: Clock }) {
+  const place = usePlot((width) => {
+    const windows = run.played?.windows;
+    if (!windows) return null;
+    const depth = Math.max(...windows.levels.map((levels) => levels.length), 0);
+    // The deepest level is at the bottom of the stack, so the sums begin with it.
+    const sums: number[][] = [];
+    for (let level = depth - 1; level >= 0; level -= 1) {
+      const below = sums.at(-1);
+      sums.push(windows.levels.map((levels, at) => (levels[level] ?? 0) + (below?.[at] ?? 0)));
+    }
+    const series: uPlot.Series[] = [{ label: "time", value: (_, value) => (value === null ? "" : clockText(value)) }];
+    const data: number[][] = [windows.at];
+    for (let level = 0; level < depth; level += 1) {
+      const own = (at: number | null) => (at === null ? 0 : (windows.levels[at]?.[level] ?? 0));
+      series.push({
+        label: `level ${level}`, stroke: colour("table"), width: 1, points: { show: false },
+        fill: colour(`level-${Math.min(level, 6)}`), value: (_, __, ___, at) => bytes(own(at)),
+      });
+      data.push(sums[depth - 1 - level] ?? []);
+    }
+    const options: uPlot.Options = {
+      width, height: 170, series, axes: axes(bytes), plugins: [cursor(clock)],
+      scales: { x: { time: false }, y: { range: (_, __, most) => [0, most * 1.05] } },
+      cursor: { sync: { key: "time" }, points: { show: false } },
+    };
+    return { options, data: data as uPlot.AlignedData };
+  }, clock, [run]);
+  return (
+    <figure>
+      <figcaption>Bytes by level: {shortName(run.text)}</figcaption>
+      <div ref={place} />
+    </figure>
+  );
+}

@@ -1,0 +1,237 @@
+// Draws a tree: memtables, then a band for each level, with a lane for each run and a box for each table at the
+// place of its keys.
+import type { Player } from "../model/player";
+import { progress, type Job, type Table } from "../model/trace";
+import { bytes } from "../model/words";
+import { colour } from "./series";
+
+const GUTTER = 92;
+const MEMORY = 46;
+const GAP = 10;
+const LANE_MAX = 18;
+const LANE_MIN = 1.5;
+const LABEL = 30;
+
+export interface Palette {
+  text: string;
+  muted: string;
+  line: string;
+  band: string;
+  table: string;
+  input: string;
+  paused: string;
+  output: string;
+  memory: string;
+  stop: string;
+  key: string;
+}
+
+export function palette(): Palette {
+  return {
+    text: colour("text"),
+    muted: colour("muted"),
+    line: colour("line"),
+    band: colour("band"),
+    table: colour("table"),
+    input: colour("input"),
+    paused: colour("paused"),
+    output: colour("output"),
+    memory: colour("memory"),
+    stop: colour("stop"),
+    key: colour("key"),
+  };
+}
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  table: Table;
+}
+
+interface Band {
+  level: number;
+  y: number;
+  height: number;
+  lane: number;
+}
+
+/** Draws trees; keeps what depends on the tables alone. */
+export class TreePicture {
+  boxes: Box[] = [];
+  #version = -1;
+  #levels: Map<number, Table[]>[] = [];
+  #bytes: number[] = [];
+
+  #refresh(player: Player): void {
+    if (this.#version === player.version) return;
+    this.#version = player.version;
+    this.#levels = player.levels();
+    this.#bytes = this.#levels.map((runs) => {
+      let sum = 0;
+      for (const run of runs.values()) for (const table of run) sum += table.bytes;
+      return sum;
+    });
+  }
+
+  /** Returns the levels, from level 0, each by run from the newest. */
+  levels(player: Player): Map<number, Table[]>[] {
+    this.#refresh(player);
+    return this.#levels;
+  }
+
+  draw(
+    context: CanvasRenderingContext2D,
+    [width, height]: [number, number],
+    player: Player,
+    capacities: (number | null)[],
+    key: number | null,
+  ): void {
+    this.#refresh(player);
+    const colours = palette();
+    context.clearRect(0, 0, width, height);
+    context.font = "12px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    this.#memory(context, width, player, colours);
+    const bands = this.#bands(height);
+    const jobs = new Map<number, Job>();
+    for (const job of player.running) for (const input of job.inputs) jobs.set(input, job);
+    this.boxes = [];
+    for (const band of bands) this.#level(context, width, band, capacities, jobs, player, colours);
+    for (const job of player.running) this.#output(context, width, bands, job, player, colours);
+    if (key !== null) {
+      context.fillStyle = colours.key;
+      context.fillRect(GUTTER + key * (width - GUTTER - 1), MEMORY - 6, 1.5, height - MEMORY + 6);
+    }
+  }
+
+  #memory(context: CanvasRenderingContext2D, width: number, player: Player, colours: Palette): void {
+    context.fillStyle = colours.text;
+    context.fillText("memory", 0, 15);
+    const box = Math.min(84, (width - GUTTER) / 6);
+    const flush = [...player.running].find((job) => job.kind === "flush");
+    const done = flush ? progress(flush, player.at).done : 0;
+    let x = GUTTER;
+    const draw = (filled: number, label: string) => {
+      context.fillStyle = colours.band;
+      context.fillRect(x, 4, box, 22);
+      context.fillStyle = colours.memory;
+      context.fillRect(x, 4, box * Math.max(0, Math.min(1, filled)), 22);
+      context.strokeStyle = colours.line;
+      context.strokeRect(x + 0.5, 4.5, box - 1, 21);
+      context.fillStyle = colours.muted;
+      context.fillText(label, x, 35);
+      x += box + 6;
+    };
+    const isBlocked = player.block !== null;
+    draw(isBlocked ? 1 : player.activeShare(), isBlocked ? "full" : "active");
+    for (let number = 0; number < player.immutable && x + box < width; number += 1) {
+      const isOldest = number === player.immutable - 1;
+      draw(isOldest && flush ? 1 - done : 1, isOldest && flush ? "flushing" : "waiting");
+    }
+  }
+
+  #bands(height: number): Band[] {
+    const levels = this.#levels.length;
+    const lanes = this.#levels.map((runs) => Math.max(1, runs.size));
+    const all = lanes.reduce((sum, count) => sum + count, 0);
+    const room = height - MEMORY - levels * GAP;
+    let lane = Math.min(LANE_MAX, room / Math.max(1, all));
+    // Bands are at least as high as their labels.
+    const needed = (size: number) => lanes.reduce((sum, count) => sum + Math.max(LABEL, count * size), 0);
+    while (lane > LANE_MIN && needed(lane) > room) lane -= 0.5;
+    const bands: Band[] = [];
+    let y = MEMORY;
+    for (const [level, count] of lanes.entries()) {
+      const size = Math.max(LABEL, count * Math.max(lane, LANE_MIN));
+      bands.push({ level, y, height: size, lane: Math.max(lane, LANE_MIN) });
+      y += size + GAP;
+    }
+    return bands;
+  }
+
+  #level(
+    context: CanvasRenderingContext2D, width: number, band: Band, capacities: (number | null)[],
+    jobs: Map<number, Job>, player: Player, colours: Palette,
+  ): void {
+    const runs = this.#levels[band.level] ?? new Map<number, Table[]>();
+    const size = this.#bytes[band.level] ?? 0;
+    context.fillStyle = colours.text;
+    context.fillText(`level ${band.level}`, 0, band.y + 8);
+    context.fillStyle = colours.muted;
+    const plural = runs.size === 1 ? "run" : "runs";
+    context.fillText(runs.size === 0 ? "empty" : bytes(size), 0, band.y + 22);
+    if (band.height > 42 && runs.size > 1) context.fillText(`${runs.size} ${plural}`, 0, band.y + 36);
+    const capacity = capacities[band.level];
+    if (capacity) {
+      const full = Math.min(1, size / capacity);
+      context.fillStyle = colours.band;
+      context.fillRect(GUTTER - 10, band.y, 4, band.height);
+      context.fillStyle = size > capacity ? colours.stop : colours.table;
+      context.fillRect(GUTTER - 10, band.y + band.height * (1 - full), 4, band.height * full);
+    }
+    context.fillStyle = colours.band;
+    context.fillRect(GUTTER, band.y, width - GUTTER, band.height);
+    const scale = width - GUTTER;
+    const still = new Path2D();
+    const taken = new Path2D();
+    const paused = new Path2D();
+    let y = band.y;
+    for (const run of runs.values()) {
+      for (const table of run) {
+        const x = GUTTER + table.start * scale;
+        const wide = Math.max(0.75, (table.end - table.start) * scale - (run.length > 1 ? 1 : 0));
+        const high = Math.max(1, band.lane - 1);
+        const job = jobs.get(table.id);
+        const path = !job ? still : progress(job, player.at).share > 0 ? taken : paused;
+        path.rect(x, y, wide, high);
+        this.boxes.push({ x, y, width: wide, height: high, table });
+      }
+      y += band.lane;
+    }
+    context.fillStyle = colours.table;
+    context.fill(still);
+    context.fillStyle = colours.input;
+    context.fill(taken);
+    context.fillStyle = colours.paused;
+    context.fill(paused);
+  }
+
+  /** Draws how much of the output of a job is written, below its target level. */
+  #output(
+    context: CanvasRenderingContext2D, width: number, bands: Band[], job: Job, player: Player,
+    colours: Palette,
+  ): void {
+    const last = bands.at(-1);
+    const band = bands[job.into];
+    const y = band ? band.y + band.height + 2 : last ? last.y + last.height + 2 : MEMORY;
+    let [start, end] = job.kind === "flush" ? [0, 1] : [1, 0];
+    for (const input of job.inputs) {
+      const table = player.tables.get(input);
+      if (!table) continue;
+      start = Math.min(start, table.start);
+      end = Math.max(end, table.end);
+    }
+    if (end <= start) return;
+    const { done, share } = progress(job, player.at);
+    const scale = width - GUTTER;
+    context.fillStyle = colours.band;
+    context.fillRect(GUTTER + start * scale, y, (end - start) * scale, 5);
+    context.fillStyle = share > 0 ? colours.output : colours.paused;
+    context.fillRect(GUTTER + start * scale, y, (end - start) * scale * done, 5);
+  }
+
+  /** Returns the box at a place. */
+  at(x: number, y: number): Box | undefined {
+    return this.boxes.find(
+      (box) => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height,
+    );
+  }
+
+  /** Returns the key at a place, as a share of the key space; null outside of it. */
+  static keyAt(x: number, width: number): number | null {
+    const key = (x - GUTTER) / (width - GUTTER);
+    return key >= 0 && key <= 1 ? key : null;
+  }
+}

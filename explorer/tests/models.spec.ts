@@ -1,0 +1,123 @@
+// What is computed beside the page.
+import { expect, test } from "@playwright/test";
+import type { Played, RawEvent, Results } from "../src/engine/requests";
+import { front } from "../src/model/pareto";
+import { Player } from "../src/model/player";
+import { progress, traceOf } from "../src/model/trace";
+import { verdict } from "../src/model/verdict";
+import { bytes, clock, count, duration, quantity, seconds } from "../src/model/words";
+import { DATA, fault, fromHash, requestOf, toHash, valueOf, withValue } from "../src/state/setup";
+
+function played(events: RawEvent[]): Played {
+  return { events, seconds: 100, trace_ended: null } as unknown as Played;
+}
+
+const EVENTS: RawEvent[] = [
+  [0, "start", [[1, 1, 1, 0, 1, 1000, 10]]],
+  [5, "full", 1],
+  [5, "flush", 100, null, []],
+  [10, "flushed", [], [[2, 2, 0, 0, 1, 100, 1]]],
+  [10, "merge", 1, "level 0 is full", 0, 1, [1, 2], 1100, 1050],
+  [10, "share", 1, 0, 1],
+  [20, "share", 1, 0.5, 0],
+  [30, "share", 1, 0.5, 1],
+  [35, "block", "level-0-runs", 4],
+  [40, "merged", 1, [1, 2], [[3, 3, 1, 0, 0.5, 500, 5], [4, 3, 1, 0.5, 1, 550, 6]]],
+  [40, "unblock"],
+  [50, "move", "one run moves", 1, 2, [3], [[3, 4, 2, 0, 0.5, 500, 5]]],
+  [60, "drop", [4]],
+];
+
+/** The state at a time, as text. */
+function state(player: Player): string {
+  const tables = [...player.tables.values()].map((table) => `${table.id}@${table.level}`).sort();
+  return JSON.stringify([tables, player.running.size, player.immutable, player.block]);
+}
+
+test("a trace plays forward and back to the same states", () => {
+  const player = new Player(traceOf(played(EVENTS)));
+  const times = [0, 5, 7, 10, 25, 36, 40, 55, 70];
+  const forward = times.map((at) => { player.seek(at); return state(player); });
+  expect(forward[0]).toBe(JSON.stringify([["1@1"], 0, 0, null]));
+  expect(forward[2]).toBe(JSON.stringify([["1@1"], 1, 1, null]));
+  expect(forward[5]).toContain("level-0-runs");
+  expect(forward[7]).toBe(JSON.stringify([["3@2", "4@1"], 0, 0, null]));
+  expect(forward[8]).toBe(JSON.stringify([["3@2"], 0, 0, null]));
+  for (const at of [8, 3, 7, 0, 6, 1, 5, 2, 4, 8, 0]) {
+    player.seek(times[at] ?? 0);
+    expect(state(player)).toBe(forward[at]);
+  }
+});
+
+test("a paused merge makes no progress", () => {
+  const trace = traceOf(played(EVENTS));
+  const job = trace.jobs.find((one) => one.kind === "merge");
+  if (!job) throw new Error("no merge");
+  const done = (at: number) => progress(job, at);
+  expect(done(15)).toEqual({ done: 0.25, share: 1 });
+  expect(done(25)).toEqual({ done: 0.5, share: 0 });
+  expect(done(35)).toEqual({ done: 0.75, share: 1 });
+});
+
+test("steps go to begins of jobs and stops", () => {
+  const player = new Player(traceOf(played(EVENTS)));
+  expect(player.nextEvent()).toBe(5);
+  player.seek(10);
+  expect([player.lastEvent(), player.nextEvent()]).toEqual([5, 35]);
+  player.seek(90);
+  expect([player.lastEvent(), player.nextEvent()]).toEqual([60, undefined]);
+});
+
+test("numbers are written and read as people do", () => {
+  expect([bytes(1536), bytes(64 * 1024 ** 2), count(12_345), seconds(0.0015), seconds(90), clock(3723)])
+    .toEqual(["1.50 KiB", "64 MiB", "12.3 k", "1.50 ms", "90 s", "1:02:03"]);
+  expect([quantity("10M"), quantity("64MiB"), quantity("20MB/s"), quantity("1e9"), quantity("many"), quantity("5X")])
+    .toEqual([1e7, 64 * 1024 ** 2, 2e7, 1e9, undefined, undefined]);
+  expect([duration("2h"), duration("90"), duration("1.5min"), duration("soon")]).toEqual([7200, 90, 90, undefined]);
+});
+
+test("an address holds a whole setup", () => {
+  const { setup, view } = fromHash("#design=leveling&design=tiering+T%3D4%3B+L0%3D2&records=5M&ttl=1h&at=77");
+  expect(setup.designs).toEqual(["leveling", "tiering T=4; L0=2"]);
+  expect([valueOf(setup, "records"), valueOf(setup, "ttl"), valueOf(setup, "keys"), view.at]).toEqual(["5M", "1h", "uniform", "77"]);
+  expect(fromHash(toHash(setup)).setup).toEqual(setup);
+  // A default is not part of the address.
+  expect(toHash(withValue(setup, "records", "10M"))).not.toContain("records");
+  expect(fromHash("#design=a&design=b&design=c&design=d&design=e").setup.designs).toHaveLength(4);
+  expect(requestOf(setup, "leveling").workload).toMatchObject({ records: 5e6, ttl_seconds: 3600 });
+});
+
+test("faults of fields are sentences", () => {
+  const records = DATA[0];
+  if (!records) throw new Error("no field");
+  expect(fault(records, "many")).toContain("'many' is no number");
+  expect(fault(records, "")).toContain("missing");
+  expect(fault(records, "100M")).toBeUndefined();
+  expect(() => requestOf({ designs: [], values: { time: "soon" } }, "x")).toThrow("'soon' is no time");
+});
+
+test("the front has the points that none beats", () => {
+  const points = [[1, 9], [2, 5], [2, 6], [3, 5], [4, 1], [9, 2]].map(([x = 0, y = 0]) => ({ x, y }));
+  expect(front(points)).toEqual([0, 1, 4]);
+});
+
+test("a verdict names the largest difference first", () => {
+  const results = (rate: number, write: number, runs: number, more: Partial<Results> = {}): Results => ({
+    rate, write_amplification: write, missing: 0, runs, space_amplification: 1, stalled_seconds: 0, offered: null, ...more,
+  } as Results);
+  const lines = verdict([
+    { name: "leveling", results: results(1000, 10, 4) },
+    { name: "tiering", results: results(1500, 2, 12) },
+  ]);
+  expect(lines).toEqual([
+    "Leveling writes 5x the bytes of tiering for each byte of the user.",
+    "A scan reads 3x the runs in tiering as in leveling.",
+    "Tiering takes 1.50x the writes of leveling.",
+  ]);
+  const stopped = { stalled_seconds: 60, longest: 30, offered: 900, stalled_by: ["level-0-runs", 60] } as Partial<Results>;
+  const [first] = verdict([
+    { name: "a", results: results(1, 1, 1) }, { name: "b", results: results(1, 1, 1, stopped) },
+  ]);
+  expect(first).toBe("B stops writers for 60 s by level-0-runs; the slowest write takes 30 s.");
+  expect(verdict([{ name: "a", results: results(1, 1, 1) }])).toEqual([]);
+});

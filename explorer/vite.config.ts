@@ -1,0 +1,50 @@
+// One file of HTML that contains everything, so that the page also works when it is opened from disk.
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { defineConfig, type Plugin } from "vite";
+import { viteSingleFile } from "vite-plugin-singlefile";
+
+// The module is compressed, because base64 makes it a third larger.
+function wasmAsText(): Plugin {
+  const name = "virtual:explorer-module";
+  return {
+    name: "explorer-module",
+    resolveId: (id) => (id === name ? `\0${name}` : undefined),
+    load(id) {
+      if (id !== `\0${name}`) return undefined;
+      const path = process.env.EXPLORER_MODULE;
+      if (!path) throw new Error("EXPLORER_MODULE must name the WebAssembly module");
+      const text = gzipSync(readFileSync(path), { level: 9 }).toString("base64");
+      return `export default ${JSON.stringify(text)};`;
+    },
+  };
+}
+
+// The policy of the page allows its own scripts and styles by their hashes, and nothing else.
+function policy(): Plugin {
+  const hashes = (html: string, element: string): string => {
+    const contents = html.matchAll(new RegExp(`<${element}\\b[^>]*>([\\s\\S]*?)</${element}>`, "g"));
+    const hash = (text: string) => createHash("sha256").update(text).digest("base64");
+    return [...contents].map(([, text]) => `'sha256-${hash(text ?? "")}'`).join(" ");
+  };
+  return {
+    name: "content-security-policy",
+    enforce: "post",
+    // After the other plugin has put scripts and styles into the page.
+    writeBundle({ dir }) {
+      const path = `${dir}/index.html`;
+      const html = readFileSync(path, "utf8");
+      const page = html
+        .replace("SCRIPT-HASHES", () => hashes(html, "script"))
+        .replace("STYLE-HASHES", () => hashes(html, "style"));
+      writeFileSync(path, page);
+    },
+  };
+}
+
+export default defineConfig({
+  plugins: [wasmAsText(), viteSingleFile(), policy()],
+  worker: { plugins: () => [wasmAsText()], format: "iife" },
+  build: { target: "es2022", modulePreload: false, reportCompressedSize: false },
+});
