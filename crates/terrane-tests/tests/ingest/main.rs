@@ -7,6 +7,7 @@
 //! | `crashes` | a crash at each operation of a script with ingests |
 //! | `faults` | each operation of a script with ingests fails once, or from then on |
 //! | `concurrent` | writers and readers see an ingest at one moment |
+//! | `locking` | writers that come between the two moments of an ingest |
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have threads of their own")]
 
@@ -14,4 +15,5 @@ mod calls;
 mod concurrent;
 mod crashes;
 mod faults;
+mod locking;
 mod model;

@@ -78,6 +78,14 @@ impl WindowState {
     }
 }
 
+impl PipelineState {
+    /// Returns true if a write waits for a sync, or an ingest for its tables, before becoming visible; `visible` is the
+    /// visible position.
+    pub(crate) fn awaits_sync(&self, visible: SeqNo) -> bool {
+        visible < self.window.synced_last
+    }
+}
+
 impl Pipeline {
     /// Returns the open window, if any.
     #[inline]
@@ -158,7 +166,7 @@ impl Pipeline {
     pub(crate) fn open_window(&self, state: &mut PipelineState, is_logged: bool) {
         let limit = Reservations::LIMIT_MAX;
         if state.window.open.is_some()
-            || self.commits.visible() < state.window.synced_last
+            || state.awaits_sync(self.commits.visible())
             || MAX_SEQ.saturating_sub(state.next_seq) < limit.operations
         {
             return;

@@ -219,15 +219,19 @@ impl Writer {
     }
 
     /// Enables the front level once every write that released the writer lock is inserted. This is
-    /// needed once, for a memtable that replaces a memtable of another kind. A drain thread prepares the front
-    /// level first, if there is one.
+    /// needed once for each memtable. A drain thread prepares the front level first, if there is one.
+    ///
+    /// While a write waits for a sync, a later call enables it: the lock would be held for the sync, and an ingest
+    /// needs the lock to become visible.
     #[cold]
     fn enable_front_level(&self, state: &PipelineState, tree: &Tree, front: &dyn FrontLevel) {
         let has_thread = tree.design().memtable.drain_threads() > 0 && !self.context.is_inline();
         if !front.is_prepared() && has_thread {
             front.request();
             self.context.signals.drains.wake();
-        } else if self.pipeline.wait_visible(state.next_seq - 1) {
+        } else if !state.awaits_sync(self.pipeline.visible())
+            && self.pipeline.wait_visible(state.next_seq - 1)
+        {
             front.enable();
         }
     }
