@@ -97,7 +97,7 @@ struct Results {
 /// Runs a simulation.
 pub(crate) fn play(request: &SimulationRequest) -> Result<Played, String> {
     let setup = request.setup()?;
-    let tree = initial_tree(&setup, request.start, request.seed);
+    let tree = initial_tree(&setup, request.start(&setup), request.seed);
     let (outcome, _) = Simulation::new(&setup, tree).run(request.seconds);
     let windows = Windows::of(&setup, &outcome);
     Ok(Played {

@@ -11,6 +11,9 @@ use crate::design;
 /// The most records. Larger numbers would lose single records to rounding.
 const RECORDS_MAX: f64 = 1e15;
 
+/// From this number of flushes on, an automatic start is a settled tree: to simulate its load would take seconds.
+const LOADED_FLUSHES_MAX: f64 = 400.0;
+
 /// The longest time, in seconds.
 const SECONDS_MAX: f64 = 3.6e8;
 
@@ -100,6 +103,16 @@ fn check(what: &str, value: f64, least: f64, most: f64) -> Result<f64, String> {
 }
 
 impl SimulationRequest {
+    /// Returns the tree to start from.
+    pub(crate) fn start(&self, setup: &SimulationSetup) -> InitialTree {
+        let bytes = setup.workload.records * setup.workload.record_bytes;
+        let flushes = bytes / setup.design.buffer_bytes.max(1) as f64;
+        match self.start {
+            InitialTree::Auto if flushes > LOADED_FLUSHES_MAX => InitialTree::Settled,
+            start => start,
+        }
+    }
+
     /// Returns the setup of the simulation.
     pub(crate) fn setup(&self) -> Result<SimulationSetup, String> {
         check("the time in seconds", self.seconds, 0.001, SECONDS_MAX)?;

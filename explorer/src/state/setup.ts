@@ -121,6 +121,8 @@ export function fault(field: Field, text: string): string | undefined {
 /** The most tables and events of a trace: some 200 MB in the page. */
 const TRACE_MAX = 2_000_000;
 const WINDOWS = 240;
+/** The most tables: more than a picture has pixels. Larger trees get larger tables. */
+const TABLES_MAX = 4000;
 
 /** Returns the simulation of one design. Throws the first fault as an error. */
 export function requestOf(setup: Setup, design: string): Simulate {
@@ -160,6 +162,6 @@ export function requestOf(setup: Setup, design: string): Simulate {
   };
   return {
     call: "simulate", design, workload, machine, start: text("start"), seed: Math.round(number("seed")),
-    seconds: duration(text("time")) ?? 0, windows: WINDOWS, tables_max: 20_000, trace_max: TRACE_MAX,
+    seconds: duration(text("time")) ?? 0, windows: WINDOWS, tables_max: TABLES_MAX, trace_max: TRACE_MAX,
   };
 }

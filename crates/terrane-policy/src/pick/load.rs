@@ -1,12 +1,14 @@
 //! Levels that are too full: by bytes, by tables or by runs.
 
+use std::sync::Arc;
+
 use super::candidate::{CompactionCandidate, Extent, load_rank, ranked};
 use super::context::PickContext;
 use super::sized;
 use crate::admission::pressure::run_pressure;
-use crate::compaction::Reason;
+use crate::compaction::{Input, Reason};
 use crate::design::FlushMode;
-use crate::shape::{Level, TableInfo};
+use crate::shape::{Level, TableId, TableInfo};
 use crate::strategy::trigger::Manual;
 use crate::strategy::{Intake, LevelContext, Scope, TombstoneWeight, Trigger, TriggerKind};
 
@@ -167,21 +169,30 @@ pub(super) fn is_blocked(
         && all.iter().any(is_full)
 }
 
+/// Returns what stays in a level when the running jobs that move tables out of it have ended.
 fn staying(
     input: &PickContext<'_>,
     weight: TombstoneWeight,
     index: usize,
     level: &Level,
 ) -> LevelLoadTotals {
-    let leaves = |table: &TableInfo| {
-        let mut jobs = input.in_progress.iter();
-        jobs.any(|job| job.output.level != index && job.takes(table.id))
-    };
+    let away = input.in_progress.iter().filter(|job| job.output.level != index);
+    let inputs = away.flat_map(|job| &job.inputs).filter(|input| input.level == index);
+    let inputs: Vec<&Input> = inputs.collect();
     let mut totals = LevelLoadTotals::default();
     for run in &level.runs {
-        let stay = run.tables.iter().filter(|table| input.in_progress.is_empty() || !leaves(table));
-        let (count, bytes) = stay
-            .fold((0, 0u64), |sum, table| (sum.0 + 1, sum.1.saturating_add(weight.bytes(table))));
+        // Nearly all runs lose nothing, and some have very many tables.
+        let leaving = inputs.iter().filter(|input| input.run == run.id);
+        let mut leaving: Vec<TableId> =
+            leaving.flat_map(|input| input.tables.iter().map(|table| table.id)).collect();
+        leaving.sort_unstable();
+        let stays = |table: &&Arc<TableInfo>| {
+            leaving.is_empty() || leaving.binary_search(&table.id).is_err()
+        };
+        let add = |sum: (u64, u64), table: &Arc<TableInfo>| {
+            (sum.0 + 1, sum.1.saturating_add(weight.bytes(table)))
+        };
+        let (count, bytes) = run.tables.iter().filter(stays).fold((0, 0), add);
         totals.runs += u64::from(count > 0);
         totals.tables += count;
         totals.bytes = totals.bytes.saturating_add(bytes);

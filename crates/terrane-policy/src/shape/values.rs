@@ -147,6 +147,9 @@ impl TreeShape {
             live_values: 0,
         };
         let mut usage: Vec<ValueFileUsage> = self.value_files.iter().map(unused).collect();
+        if usage.is_empty() {
+            return usage;
+        }
         for used in self.tables().flat_map(|table| table.value_refs.iter()) {
             if let Ok(at) = usage.binary_search_by_key(&used.file, |one| one.file.id) {
                 usage[at].live_bytes += used.bytes;
