@@ -12,6 +12,7 @@ import { Lookup } from "./Lookup";
 import { ResultsTable } from "./Results";
 import { SetupForm } from "./SetupForm";
 import { Space } from "./Space";
+import { TourList, TourPanel, placeOf, placeText, type Place } from "./TourPanel";
 import { TreeView } from "./TreeView";
 
 /** What a new comparison begins with. */
@@ -25,9 +26,11 @@ export function App() {
   const [runs, setRuns] = useState<Run[]>([]);
   const [failed, setFailed] = useState("");
   const [keyAt, setKeyAt] = useState<number | null>(first.view["key"] === undefined ? null : Number(first.view["key"]));
+  const [place, setPlace] = useState<Place | null>(() => placeOf(first.view["tour"]));
+  const [answered, setAnswered] = useState(false);
   const current = useRef(0);
-  const shown = useRef({ setup, keyAt });
-  shown.current = { setup, keyAt };
+  const shown = useRef({ setup, keyAt, place });
+  shown.current = { setup, keyAt, place };
 
   useEffect(() => {
     ask<"catalogue">({ call: "catalogue" }).then(setCatalogue, (error: Error) => setFailed(error.message));
@@ -36,6 +39,7 @@ export function App() {
       const { setup: other, view } = fromHash(location.hash);
       clock.at = Number(view["at"] ?? 0) || 0;
       setKeyAt(view["key"] === undefined ? null : Number(view["key"]));
+      setPlace(placeOf(view["tour"]));
       setSetup(other);
     };
     window.addEventListener("hashchange", changed);
@@ -45,6 +49,7 @@ export function App() {
       const view: Record<string, string> = {};
       if (clock.at > 0) view["at"] = String(Math.round(clock.at * 1000) / 1000);
       if (shown.current.keyAt !== null) view["key"] = String(shown.current.keyAt);
+      if (shown.current.place) view["tour"] = placeText(shown.current.place);
       const hash = toHash(shown.current.setup, view);
       if (hash !== location.hash) history.replaceState(null, "", hash);
     };
@@ -80,6 +85,19 @@ export function App() {
     clock.seek(clock.at);
   };
 
+  const go = (next: Place | null) => {
+    setPlace(next);
+    setAnswered(false);
+    shown.current.place = next;
+    const hash = next?.tour.steps[next.step]?.hash;
+    if (hash === undefined) return clock.seek(clock.at);
+    const { setup: other, view } = fromHash(hash);
+    clock.pause();
+    clock.at = Number(view["at"] ?? 0) || 0;
+    setSetup(other);
+  };
+  const hides = place?.tour.steps[place.step]?.ask !== undefined && !answered;
+
   const setDesigns = (designs: string[]) => setSetup({ ...setup, designs });
   if (failed) return <main><p class="error" role="alert">The page cannot compute: {failed}</p></main>;
   return (
@@ -92,6 +110,7 @@ export function App() {
         <nav aria-label="examples">
           {EXAMPLES.map((example) => <a key={example.title} href={example.hash}>{example.title}</a>)}
         </nav>
+        <TourList onStart={go} />
       </header>
       <div class="page">
         <details class="setup" open={window.matchMedia("(min-width: 861px)").matches}>
@@ -112,6 +131,10 @@ export function App() {
         </form>
         </details>
         <main>
+          {place && (
+            <TourPanel place={place} runs={runs} answered={answered} onAnswer={() => setAnswered(true)} onGo={go}
+              onLeave={() => go(null)} />
+          )}
           <ClockBar clock={clock} runs={runs} />
           <div class={`columns trees-${runs.length}`}>
             {runs.map((run, number) => (
@@ -119,10 +142,14 @@ export function App() {
             ))}
           </div>
           <Colours />
-          <ResultsTable runs={runs} />
-          <Charts runs={runs} clock={clock} />
-          <Lookup runs={runs} keyAt={keyAt} clock={clock} onKey={choose} />
-          {catalogue && (
+          {hides ? <p class="muted">Results and charts are hidden until you have answered.</p> : (
+            <>
+              <ResultsTable runs={runs} />
+              <Charts runs={runs} clock={clock} />
+              <Lookup runs={runs} keyAt={keyAt} clock={clock} onKey={choose} />
+            </>
+          )}
+          {catalogue && !place && (
             <Space setup={setup} catalogue={catalogue}
               onAdd={(text) => setup.designs.length < DESIGNS_MAX && setDesigns([...setup.designs, text])} />
           )}
