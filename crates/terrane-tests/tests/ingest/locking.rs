@@ -12,7 +12,7 @@ use terrane::{Background, KeyspaceOptions, Options, WriteBatch};
 use terrane_testkit::run_guarded;
 
 /// What happens before each sync of the log.
-type Hook = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
+type Hook = Arc<Mutex<Option<Arc<dyn Fn() + Send + Sync>>>>;
 
 /// Files in memory, with a hook before each sync of the log.
 #[derive(Clone)]
@@ -65,9 +65,8 @@ impl Segment for HookedSegment {
 
 impl Syncer for HookedSyncer {
     fn sync(&self) -> io::Result<()> {
-        if let Some(hook) = &*self.1.lock().unwrap() {
-            hook();
-        }
+        let hook = self.1.lock().unwrap().clone();
+        hook.into_iter().for_each(|hook| hook());
         self.0.sync()
     }
 }
@@ -113,7 +112,7 @@ fn no_writer_waits_for_an_ingest_with_the_lock() {
     };
     let mut ingest = db.default_keyspace().begin_ingest().unwrap();
     ingest.put("ingested", "value").unwrap();
-    *storage.before_sync.lock().unwrap() = Some(Box::new(write));
+    *storage.before_sync.lock().unwrap() = Some(Arc::new(write));
     let (db, written) = run_guarded(move || {
         ingest.commit().unwrap();
         let written = writers.lock().unwrap().drain(..).map(|one| one.join().unwrap()).count();

@@ -36,6 +36,9 @@ pub(super) fn by_overlap(
     });
 }
 
+/// How many tables are passed one by one before the next is searched.
+const NEAR: usize = 8;
+
 /// The bytes of a run that share keys with other ranges. Ranges that come in the order of their keys, as the tables
 /// of a run do, cost a few comparisons each instead of a search.
 struct Overlaps<'a> {
@@ -58,7 +61,12 @@ impl<'a> Overlaps<'a> {
             self.next = self.tables.partition_point(|table| ends_before(table));
         }
         let left = self.tables.get(self.next..).unwrap_or_default();
-        self.next += left.iter().take_while(|table| ends_before(table)).count();
+        let near = left.iter().take(NEAR).take_while(|table| ends_before(table)).count();
+        self.next += match left.get(near..) {
+            // Far ahead, as where another rule has ordered the tables.
+            Some(rest) if near == NEAR => near + rest.partition_point(|table| ends_before(table)),
+            _ => near,
+        };
         let left = self.tables.get(self.next..).unwrap_or_default();
         let shared = left.iter().take_while(|table| table.range.starts_before_end_of(range));
         shared.map(|table| table.size_bytes).sum()

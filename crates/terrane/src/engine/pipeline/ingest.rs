@@ -76,6 +76,6 @@ pub(crate) fn enter_ingest<'a>(
     tree.set_last_seq(seq);
     let pending = pipeline.enter(state, seq - last, None);
     pipeline.note_in_flight(state, || Ok(vec![keys]));
-    Pipeline::await_sync(state);
+    state.window.await_ingest(seq);
     (pending, position)
 }

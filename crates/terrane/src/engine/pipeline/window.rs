@@ -60,6 +60,8 @@ pub(super) struct WindowState {
     open: Option<Arc<Window>>,
     /// The last sequence number of the latest write that waits, or waited, for a sync.
     synced_last: SeqNo,
+    /// The sequence number of the latest ingest, which needs the lock to become visible.
+    ingest_last: SeqNo,
 }
 
 impl WindowState {
@@ -76,13 +78,18 @@ impl WindowState {
     pub(super) fn await_sync(&mut self, last: SeqNo) {
         self.synced_last = last;
     }
+
+    /// Notes an ingest, which also counts as a write that waits for a sync.
+    pub(super) fn await_ingest(&mut self, last: SeqNo) {
+        (self.synced_last, self.ingest_last) = (last, last);
+    }
 }
 
 impl PipelineState {
-    /// Returns true if a write waits for a sync, or an ingest for its tables, before becoming visible; `visible` is the
-    /// visible position.
-    pub(crate) fn awaits_sync(&self, visible: SeqNo) -> bool {
-        visible < self.window.synced_last
+    /// Returns true if an ingest has its number and is not visible yet; `visible` is the visible position. It needs the
+    /// lock, so no owner of the lock may wait for it.
+    pub(crate) fn awaits_ingest(&self, visible: SeqNo) -> bool {
+        visible < self.window.ingest_last
     }
 }
 
@@ -166,7 +173,7 @@ impl Pipeline {
     pub(crate) fn open_window(&self, state: &mut PipelineState, is_logged: bool) {
         let limit = Reservations::LIMIT_MAX;
         if state.window.open.is_some()
-            || state.awaits_sync(self.commits.visible())
+            || self.commits.visible() < state.window.synced_last
             || MAX_SEQ.saturating_sub(state.next_seq) < limit.operations
         {
             return;

@@ -221,15 +221,14 @@ impl Writer {
     /// Enables the front level once every write that released the writer lock is inserted. This is
     /// needed once for each memtable. A drain thread prepares the front level first, if there is one.
     ///
-    /// While a write waits for a sync, a later call enables it: the lock would be held for the sync, and an ingest
-    /// needs the lock to become visible.
+    /// While an ingest has its number and is not visible, a later call enables it, because the ingest needs the lock.
     #[cold]
     fn enable_front_level(&self, state: &PipelineState, tree: &Tree, front: &dyn FrontLevel) {
         let has_thread = tree.design().memtable.drain_threads() > 0 && !self.context.is_inline();
         if !front.is_prepared() && has_thread {
             front.request();
             self.context.signals.drains.wake();
-        } else if !state.awaits_sync(self.pipeline.visible())
+        } else if !state.awaits_ingest(self.pipeline.visible())
             && self.pipeline.wait_visible(state.next_seq - 1)
         {
             front.enable();
