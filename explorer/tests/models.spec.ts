@@ -6,6 +6,7 @@ import { Player } from "../src/model/player";
 import { progress, traceOf } from "../src/model/trace";
 import { verdict } from "../src/model/verdict";
 import { bytes, clock, count, duration, quantity, seconds } from "../src/model/words";
+import { shortNames } from "../src/view/series";
 import { DATA, fault, fromHash, requestOf, toHash, valueOf, withValue } from "../src/state/setup";
 
 function played(events: RawEvent[]): Played {
@@ -120,4 +121,12 @@ test("a verdict names the largest difference first", () => {
   ]);
   expect(first).toBe("B stops writers for 60 s by level-0-runs; the slowest write takes 30 s.");
   expect(verdict([{ name: "a", results: results(1, 1, 1) }])).toEqual([]);
+});
+
+test("names of designs differ where the designs do", () => {
+  expect(shortNames(["leveling", "tiering T=3"])).toEqual(["leveling", "tiering T=3"]);
+  expect(shortNames(["tiering T=3; scheduler=fair; stop=30", "tiering T=3; scheduler=greedy; stop=30"]))
+    .toEqual(["tiering T=3; scheduler=fair", "tiering T=3; scheduler=greedy"]);
+  expect(shortNames(["leveling", "leveling"])).toEqual(["A: leveling", "B: leveling"]);
+  expect(shortNames(["leveling; filter=5"])).toEqual(["leveling"]);
 });

@@ -133,3 +133,27 @@ test("examples are simulated", async ({ page }) => {
     await expect(page.getByRole("img", { name: /^Tree\./ }).first()).toBeVisible();
   }
 });
+
+test("a simulation that would take hours gives way to the next setup", async ({ page }) => {
+  await open(page, `design=leveling&${SMALL}`);
+  await page.getByRole("combobox", { name: "Start" }).selectOption("loaded");
+  await page.getByRole("textbox", { name: "Records" }).fill("1000G");
+  await page.getByRole("textbox", { name: "Records" }).press("Enter");
+  await expect(page.getByText("simulating …")).toBeVisible();
+  await page.waitForTimeout(300);
+  await page.getByRole("textbox", { name: "Records" }).fill("50k");
+  await page.getByRole("textbox", { name: "Records" }).press("Enter");
+  await expect(page.getByText("simulating …")).toHaveCount(0);
+  await expect(page.getByRole("img", { name: /^Tree\. level 0/ })).toBeVisible();
+});
+
+test("a change that comes late does not undo another one", async ({ page }) => {
+  await open(page, `design=leveling&${SMALL}`);
+  await page.getByRole("textbox", { name: "Text" }).fill("tiering T=5");
+  // Leaving the text begins its check, and the button adds a design before that ends.
+  await page.getByRole("button", { name: "Compare with another design" }).click();
+  await expect(page.getByRole("textbox", { name: "Text" })).toHaveCount(2);
+  await expect(page.getByRole("textbox", { name: "Text" }).first()).toHaveValue("tiering T=5");
+  await page.waitForTimeout(300);
+  await expect(page.getByRole("textbox", { name: "Text" })).toHaveCount(2);
+});

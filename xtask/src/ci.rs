@@ -99,7 +99,7 @@ pub(crate) fn minimum_rust(packages: &[&str]) -> StepResult {
     step("minimum Rust", &mut command)
 }
 
-fn has_minimum_rust() -> bool {
+pub(crate) fn has_minimum_rust() -> bool {
     let runs = || {
         let mut probe = toolchain_cargo(MINIMUM_RUST, ".", ["--version"]);
         probe.output().is_ok_and(|output| output.status.success())

@@ -1,14 +1,14 @@
 //! The page of the explorer: a WebAssembly module and scripts, in one file that the command contains.
 //!
 //! The page is committed, so that a build of the command needs neither Node nor another target. It is always
-//! built by the oldest supported toolchain and without the paths of the machine, so that every machine builds
+//! built by the oldest supported toolchain and without the paths of the machine, so that machines with Linux build
 //! the same bytes, and a check can compare them.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::ci::MINIMUM_RUST;
+use crate::ci::{MINIMUM_RUST, has_minimum_rust};
 use crate::step::{StepResult, root, step, target_dir, toolchain_cargo};
 
 /// What to do with the page.
@@ -27,6 +27,9 @@ const BYTES_MAX: u64 = 1 << 20;
 
 /// Builds the page.
 pub(crate) fn run(mode: PageMode) -> StepResult {
+    for (tool, what) in [("npm", "Node 20.19 or newer, with npm"), ("rustup", "rustup")] {
+        crate::tool::require(tool, what).map_err(|_| format!("the page needs {what}"))?;
+    }
     let module = module()?;
     let npm = |arguments: &[&str]| {
         let mut command = Command::new("npm");
@@ -54,6 +57,9 @@ pub(crate) fn run(mode: PageMode) -> StepResult {
 
 /// Builds the WebAssembly module, and returns its path.
 fn module() -> Result<PathBuf, String> {
+    if !has_minimum_rust() {
+        return Err(format!("the page needs Rust {MINIMUM_RUST}, which cannot be installed"));
+    }
     let mut add = Command::new("rustup");
     add.args(["target", "add", TARGET, "--toolchain", MINIMUM_RUST]);
     step("the standard library of the module", &mut add)?;

@@ -9,10 +9,13 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a client may take for its request, and for each part of the answer.
+/// How long a client may take for its request, and then for the answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the server waits if the process has too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest head of a request.
 const HEAD_MAX: usize = 16 << 10;
@@ -57,10 +60,12 @@ impl PageServer {
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
-                // The client has gone, or the process has too many open files for a moment.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(error) if is_of_listener(error.kind()) => return Err(error),
+                // The client has gone, or the process has too many open files.
+                Err(_) => {
+                    thread::sleep(PAUSE);
+                    continue;
+                }
             };
             if open.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
                 continue;
@@ -82,9 +87,17 @@ impl PageServer {
 
 /// Reads a request, and answers it.
 fn answer_on(mut stream: TcpStream, port: u16, page: &[u8]) -> io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
+    let until = Instant::now() + TIMEOUT;
+    let head = read_head(&mut stream, |stream| {
+        let left = until.saturating_duration_since(Instant::now());
+        let is_over = left.is_zero();
+        if is_over {
+            Err(io::ErrorKind::TimedOut.into())
+        } else {
+            stream.set_read_timeout(Some(left))
+        }
+    })?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let head = read_head(&mut stream)?;
     let Answer { status, body, with_body } = answer(&head, port, page);
     let kind = if status == OK { "text/html" } else { "text/plain" };
     write!(
@@ -98,11 +111,21 @@ fn answer_on(mut stream: TcpStream, port: u16, page: &[u8]) -> io::Result<()> {
     stream.flush()
 }
 
-/// Returns the bytes up to the end of the headers, or the first ones if there are too many.
-fn read_head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+/// Returns true for errors after which a listener cannot go on.
+fn is_of_listener(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::InvalidInput | io::ErrorKind::NotConnected)
+}
+
+/// Returns the bytes up to the end of the headers, or the first ones if there are too many. Calls `before` before
+/// each read.
+fn read_head(
+    stream: &mut TcpStream,
+    before: impl Fn(&TcpStream) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut part = [0; 2048];
     while head.len() < HEAD_MAX && !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        before(stream)?;
         match stream.read(&mut part)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             len => head.extend_from_slice(part.get(..len).unwrap_or_default()),
@@ -130,8 +153,13 @@ fn answer<'a>(head: &[u8], port: u16, page: &'a [u8]) -> Answer<'a> {
     }
     let mut hosts = request.headers.iter().filter(|one| one.name.eq_ignore_ascii_case("host"));
     let host = hosts.next().and_then(|header| std::str::from_utf8(header.value).ok());
-    let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
-    if hosts.next().is_some() || !host.is_some_and(|host| names.iter().any(|name| name == host)) {
+    // Browsers leave out the port of HTTP.
+    let plain = |host: &'static str| (port == 80).then(|| host.to_owned());
+    let names =
+        ["127.0.0.1", "localhost"].map(|host| [Some(format!("{host}:{port}")), plain(host)]);
+    let is_own =
+        |host: &str| names.iter().flatten().flatten().any(|name| name.eq_ignore_ascii_case(host));
+    if hosts.next().is_some() || !host.is_some_and(is_own) {
         return refuse("403 Forbidden", "The request names another server.\n");
     }
     let is_head = request.method == Some("HEAD");
@@ -169,6 +197,12 @@ mod tests {
             let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
             assert_eq!(status(&head).0, "403 Forbidden", "{host}");
         }
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: LOCALHOST:7000\r\n\r\n").0, "200 OK");
+        let on_80 = |host: &str| {
+            answer(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes(), 80, b"").status
+        };
+        assert_eq!((on_80("localhost"), on_80("127.0.0.1:80")), ("200 OK", "200 OK"));
+        assert_eq!(on_80("evil.example"), "403 Forbidden");
         assert_eq!(status("GET / HTTP/1.1\r\n\r\n").0, "403 Forbidden");
         let two = "GET / HTTP/1.1\r\nHost: localhost:7000\r\nHost: evil.example\r\n\r\n";
         assert_eq!(status(two).0, "403 Forbidden");

@@ -527,6 +527,10 @@ fn the_explorer_is_written_to_a_directory() {
     assert!(page.contains("default-src 'none'") && !page.contains("HASHES"));
     let (code, error) = fails(&["explore", "--out", &site, "levling"], "");
     assert!(code == 2 && error.contains("did you mean 'leveling'"), "{code} {error}");
+    let file = path(dir.path(), "mine.toml");
+    std::fs::write(&file, done(&["design", "show", "tiering T=4", "--toml"], "")).unwrap();
+    let printed = done(&["explore", "--out", &site, &format!("@{file}")], "");
+    assert!(printed.contains("#design=tiering%20T%3D4%20"), "{printed}");
     let five = ["explore", "a", "b", "c", "d", "e"];
     assert_eq!(fails(&five, "").0, 2);
     std::fs::write(dir.path().join("file"), "").unwrap();

@@ -38,19 +38,26 @@ pub(crate) fn describe(design: &Design) -> DescribedDesign {
     }
 }
 
-/// Returns a design with another value of a setting. The key `name` stands for the first part of the
-/// text: a name of the catalogue or an eagerness, whose defaults then replace the settings.
+/// Returns a design with another value of a setting. The key `name` stands for the eagerness, with the limits on
+/// runs that belong to it: it replaces the strategy, and leaves what is not part of it.
 pub(crate) fn changed(text: &str, key: &str, value: &str) -> Result<Design, String> {
-    if key == "name" {
-        return parse(value);
-    }
     let design = parse(text)?;
-    let settings = design.settings();
-    let others = settings.iter().filter(|(other, _)| *other != key);
-    let others =
-        others.map(|(key, value)| (*key, value.as_str())).filter(|(_, value)| *value != "auto");
-    let name = design.strategy.words()[0].clone();
-    let name = name.split('(').next().unwrap_or(&name);
-    let changed = Design::from_settings(name, others.chain([(key, value)]));
-    changed.map_err(|error| error.to_string())
+    let sentence = |error: terrane_policy::ParseError| error.to_string();
+    if key != "name" {
+        return design.with_setting(key, value.trim()).map_err(sentence);
+    }
+    let mut fresh = parse(value)?;
+    fresh.memtable = design.memtable;
+    fresh.buffer_bytes = design.buffer_bytes;
+    fresh.flush = design.flush;
+    fresh.table_bytes = design.table_bytes;
+    fresh.block_bytes = design.block_bytes;
+    fresh.filter_bits = design.filter_bits;
+    fresh.filter_allocation = design.filter_allocation;
+    fresh.filter_probes = design.filter_probes;
+    fresh.compression = design.compression;
+    fresh.values = design.values;
+    fresh.scheduler = design.scheduler;
+    fresh.validate().map_err(sentence)?;
+    Ok(fresh)
 }

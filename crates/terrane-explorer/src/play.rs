@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use libm::expm1;
 use serde::Serialize;
 use terrane_policy::Design;
-use terrane_sim::{Simulation, SimulationOutcome, SimulationSetup, SimulationWindow, initial_tree};
+use terrane_sim::{
+    InitialTree, Simulation, SimulationOutcome, SimulationSetup, SimulationWindow, initial_tree,
+};
 
 use crate::events::events;
 use crate::levels;
@@ -68,10 +71,11 @@ struct Results {
     offered: Option<f64>,
     queued: f64,
     write_amplification: Option<f64>,
-    space_amplification: f64,
+    /// `null` without windows, as are the next two.
+    space_amplification: Option<f64>,
     /// Blocks that lookups read, averaged over time.
-    found: f64,
-    missing: f64,
+    found: Option<f64>,
+    missing: Option<f64>,
     runs: f64,
     most_runs: usize,
     p50: Option<f64>,
@@ -97,9 +101,10 @@ struct Results {
 /// Runs a simulation.
 pub(crate) fn play(request: &SimulationRequest) -> Result<Played, String> {
     let setup = request.setup()?;
-    let tree = initial_tree(&setup, request.start(&setup), request.seed);
+    let start = request.start(&setup);
+    let tree = initial_tree(&setup, start, request.seed);
     let (outcome, _) = Simulation::new(&setup, tree).run(request.seconds);
-    let windows = Windows::of(&setup, &outcome);
+    let windows = Windows::of(&setup, start == InitialTree::Empty, &outcome);
     Ok(Played {
         design: setup.design.to_string(),
         seconds: outcome.seconds,
@@ -110,21 +115,37 @@ pub(crate) fn play(request: &SimulationRequest) -> Result<Played, String> {
     })
 }
 
-/// Returns the bytes of the user's records after this many writes.
-fn live_bytes(setup: &SimulationSetup, writes: f64) -> f64 {
-    let load = &setup.workload;
-    let grown = writes * (load.mix.inserts - load.mix.deletes).max(0.0);
-    let records = if load.mix.expiring > 0.0 { load.records } else { load.records + grown };
-    (records * load.record_bytes).max(1.0)
+/// Returns the bytes of the records that exist after `writes` writes, of which `recent` were made within a time to
+/// live.
+fn live_bytes(setup: &SimulationSetup, is_empty: bool, writes: f64, recent: f64) -> f64 {
+    let (load, mix) = (&setup.workload, &setup.workload.mix);
+    let updates = (1.0 - mix.inserts - mix.deletes).max(0.0);
+    // The share of the keys that this many uniform writes hit.
+    let hit = |writes: f64| -expm1(-writes * updates / load.records);
+    let loaded = if is_empty { 0.0 } else { load.records };
+    let records = if mix.expiring > 0.0 {
+        // Loaded records never expire, until an update replaces them.
+        loaded * (1.0 - hit(writes)) + load.records * hit(recent) + recent * mix.inserts
+    } else {
+        let written = if is_empty { load.records * hit(writes) } else { loaded };
+        written + writes * (mix.inserts - mix.deletes)
+    };
+    (records * load.record_bytes).max(load.record_bytes)
 }
 
 impl Windows {
-    fn of(setup: &SimulationSetup, outcome: &SimulationOutcome) -> Self {
+    fn of(setup: &SimulationSetup, is_empty: bool, outcome: &SimulationOutcome) -> Self {
         let mut columns = Self::default();
         let (mut writes, mut user, mut written) = (0.0, 0.0, 0.0);
+        let lifetime = setup.workload.mix.ttl_seconds / setup.window_seconds;
+        let mut made = Vec::new();
         for (number, window) in outcome.windows.iter().enumerate() {
             let from = number as f64 * setup.window_seconds;
             writes += window.writes;
+            made.push(writes);
+            let older = (number as f64 - lifetime).round();
+            let older = if older >= 0.0 { made.get(older as usize).copied() } else { None };
+            let recent = writes - older.unwrap_or(0.0);
             user += window.user_bytes;
             written += window.written_bytes;
             columns.at.push(from + setup.window_seconds);
@@ -132,7 +153,9 @@ impl Windows {
             columns.offered.push(offered(setup, from));
             columns.push(&setup.design, window, setup.window_seconds);
             let bytes = window.level_bytes.iter().sum::<u64>() + window.value_bytes;
-            columns.space_amplification.push(bytes as f64 / live_bytes(setup, writes));
+            columns
+                .space_amplification
+                .push(bytes as f64 / live_bytes(setup, is_empty, writes, recent));
         }
         columns
     }
@@ -158,13 +181,19 @@ impl Windows {
     }
 }
 
-/// Returns the rate of arrivals at a time; `None` in a closed loop.
-fn offered(setup: &SimulationSetup, at: f64) -> Option<f64> {
-    setup.workload.arrival.rate_at(at)
+/// Returns the mean rate of arrivals in the window that begins at a time; `None` in a closed loop.
+fn offered(setup: &SimulationSetup, from: f64) -> Option<f64> {
+    const SAMPLES: u32 = 64;
+    let arrival = &setup.workload.arrival;
+    let at =
+        |sample: u32| from + (f64::from(sample) + 0.5) / f64::from(SAMPLES) * setup.window_seconds;
+    let rates: Option<Vec<f64>> = (0..SAMPLES).map(|sample| arrival.rate_at(at(sample))).collect();
+    mean(&rates?)
 }
 
-fn mean(column: &[f64]) -> f64 {
-    column.iter().sum::<f64>() / column.len().max(1) as f64
+/// Returns the mean of a column; `None` if it is empty.
+fn mean(column: &[f64]) -> Option<f64> {
+    (!column.is_empty()).then(|| column.iter().sum::<f64>() / column.len() as f64)
 }
 
 impl Results {

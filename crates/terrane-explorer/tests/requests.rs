@@ -21,7 +21,13 @@ fn error(request: &str) -> String {
 fn menus_and_text_say_the_same() {
     let catalogue = ok(&json!({ "call": "catalogue" }));
     let (mut accepted, mut refused) = (0, 0);
-    for text in ["balanced", "leveling", "tiering T=4", "lethe", "hybrid runs=3,1,last:1"] {
+    for text in [
+        "balanced",
+        "leveling",
+        "tiering T=4; memtable=auto",
+        "lethe; base=256MiB",
+        "hybrid runs=3,1,last:1; filter=5",
+    ] {
         for choice in catalogue["choices"].as_array().unwrap() {
             let key = choice["key"].as_str().unwrap();
             for value in choice["values"].as_array().unwrap() {
@@ -37,6 +43,16 @@ fn menus_and_text_say_the_same() {
                 let again = ok(&json!({ "call": "design", "text": design.to_string() }));
                 assert_eq!(&again, changed, "{request}");
                 let settings = again["settings"].as_array().unwrap();
+                if key != "name" {
+                    // All other settings are as before; the runs of level 0 may follow T.
+                    let kept = |described: &Value| {
+                        let mut settings = described["settings"].as_array().unwrap().clone();
+                        settings.retain(|setting| setting[0] != key);
+                        (described["eagerness"].clone(), settings)
+                    };
+                    let before = ok(&json!({ "call": "design", "text": text }));
+                    assert_eq!(kept(&again), kept(&before), "{request}");
+                }
                 let shown = settings.iter().find(|setting| setting[0] == *key);
                 if let Some(shown) = shown {
                     assert_eq!(&shown[1], value, "{request}");
@@ -45,6 +61,20 @@ fn menus_and_text_say_the_same() {
         }
     }
     assert!(accepted > 200 && refused > 10, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn a_size_ratio_takes_the_runs_of_level_0_along_only_if_they_followed() {
+    let change = |text: &str, key: &str, value: &str| {
+        let request = json!({ "call": "change", "text": text, "key": key, "value": value });
+        ok(&request)["text"].as_str().unwrap().to_owned()
+    };
+    assert!(change("tiering T=4", "T", "6").starts_with("tiering T=6 L0=6 "));
+    assert!(change("tiering T=4 L0=10", "T", "6").starts_with("tiering T=6 L0=10 "));
+    let leveled = change("tiering T=4; filter=5; memtable=auto; buffer=8MiB", "name", "leveling");
+    for kept in ["leveling T=10 ", "filter=5", "memtable=auto", "buffer=8MiB"] {
+        assert!(leveled.contains(kept), "{leveled}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What happened in a simulation, in the order of virtual time.
 //!
-//! A trace contains every change of a tree and every decision about it, so that a reader can rebuild
-//! the tree at any time: which tables it had, which jobs were running and why, and whether writers
-//! were delayed or stopped.
+//! From a trace a reader can rebuild the tree at any time: which tables it had, which jobs were running
+//! and why, and whether writers were delayed or stopped. It does not contain value files, nor the limits
+//! of writers that spread a stop over time.
 
 use terrane_policy::{Admission, RunId, StallCause, TableId};
 
@@ -44,7 +44,8 @@ pub enum TraceKind {
         /// The bytes that it writes.
         written_bytes: f64,
     },
-    /// The scheduler gives a compaction another share of the bandwidth; 0 pauses it.
+    /// The scheduler gives a compaction another share of the bandwidth; 0 pauses it. At the end of a simulation,
+    /// every running compaction has such an event.
     MergeShare {
         /// The number of the compaction.
         job: u64,
@@ -71,7 +72,8 @@ pub enum TraceKind {
     Dropped(Vec<TableChange>),
     /// Policy decides differently from before whether writers proceed.
     Admission(Admission),
-    /// Writers stop, for this cause at this number of runs or memtables.
+    /// Writers stop, for this cause at this number of runs or memtables. Another cause, or another tree, begins
+    /// another stop.
     Blocked(StallCause, u32),
     /// Writers continue.
     Unblocked,

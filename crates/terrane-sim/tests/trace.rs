@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use terrane_policy::catalogue::ALL;
 use terrane_policy::{Admission, TableId};
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, ReadLoad, SimulatedTree, Simulation, SimulationOutcome,
-    SimulationSetup, Skew, TableChange, TraceKind, TracedTable, WriteLoad, WriteMix, initial_tree,
+    Arrival, InitialTree, MachineModel, OtherTree, ReadLoad, SimulatedTree, Simulation,
+    SimulationOutcome, SimulationSetup, Skew, TableChange, TraceKind, TracedTable, WriteLoad,
+    WriteMix, initial_tree, initial_trees,
 };
 
 /// A setup in which each memtable holds about a thousand writes.
@@ -153,10 +154,9 @@ fn a_trace_rebuilds_the_tree_of_every_design() {
             outcome.totals.merges
         );
         assert_eq!(ended(|kind| matches!(kind, TraceKind::Moved { .. })), outcome.totals.moves);
-        assert_eq!(
-            ended(|kind| matches!(kind, TraceKind::Unblocked)) > 0,
-            !outcome.stalls.is_empty()
-        );
+        let stops = outcome.stalls.len() as u64;
+        assert_eq!(ended(|kind| matches!(kind, TraceKind::Blocked(..))), stops);
+        assert_eq!(ended(|kind| matches!(kind, TraceKind::Unblocked)), stops);
         let windows = &outcome.windows;
         assert!(windows.iter().any(|window| window.latencies.is_some()), "{}", named.name);
         assert!(plain.windows.iter().all(|window| window.latencies.is_none()));
@@ -190,4 +190,29 @@ fn windows_have_the_latencies_of_their_writes() {
     assert!(
         outcome.windows.iter().filter_map(|window| window.latencies).any(|one| one.p50 <= median)
     );
+}
+
+/// Writers that one tree stops, and then another one, are stopped by one of them at a time.
+#[test]
+fn stops_of_several_trees_follow_each_other() {
+    let slow = small("leveling T=4; stop=5; delay=4; L0=1");
+    let mut setup = setup(&slow, 3e6);
+    let other = |share| OtherTree { design: slow.parse().unwrap(), share };
+    setup.others = vec![other(1.0), other(0.7)];
+    setup.trace_max = 1_000_000;
+    let trees = initial_trees(&setup, InitialTree::Loaded, 1);
+    let (outcome, _) = Simulation::of_trees(&setup, trees).run_trees(300.0);
+    let mut stopped = None;
+    let mut by = BTreeSet::new();
+    for event in &outcome.trace {
+        match event.what {
+            TraceKind::Blocked(..) => assert_eq!(stopped.replace(event.tree), None, "{event:?}"),
+            TraceKind::Unblocked => assert_eq!(stopped.take(), Some(event.tree), "{event:?}"),
+            _ => continue,
+        }
+        by.insert(event.tree);
+    }
+    assert!(by.len() > 1, "{by:?}");
+    let passed = outcome.stalls.windows(2).any(|two| two[0].until == two[1].from);
+    assert!(passed, "no stop passed from one tree to another");
 }

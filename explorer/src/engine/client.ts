@@ -6,6 +6,7 @@ type Waiting = { resolve(value: unknown): void; reject(error: Error): void };
 type Reply = { id: number; answer: { ok?: unknown; error?: string } };
 
 class Connection {
+  alive = true;
   #worker = new EngineWorker();
   #waiting = new Map<number, Waiting>();
   #next = 1;
@@ -18,10 +19,20 @@ class Connection {
       if (answer.error !== undefined) waiting?.reject(new Error(answer.error));
       else waiting?.resolve(answer.ok);
     };
-    this.#worker.onerror = (event) => {
-      for (const waiting of this.#waiting.values()) waiting.reject(new Error(event.message));
+    const failed = (text: string) => {
+      for (const waiting of this.#waiting.values()) waiting.reject(new Error(text));
       this.#waiting.clear();
     };
+    this.#worker.onerror = (event) => failed(event.message || "the worker failed");
+    this.#worker.onmessageerror = () => failed("the answer cannot be read");
+  }
+
+  /** Ends the worker; what waits for it is rejected. */
+  end(): void {
+    this.alive = false;
+    this.#worker.terminate();
+    for (const waiting of this.#waiting.values()) waiting.reject(new Error("superseded"));
+    this.#waiting.clear();
   }
 
   get load(): number {
@@ -39,10 +50,18 @@ class Connection {
 
 const cores = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 let short: Connection | undefined;
-const long: Connection[] = [];
+let points: Connection | undefined;
+let long: Connection[] = [];
+
+/** Ends all simulations that are running, whose results nobody wants any more. */
+export function endSimulations(): void {
+  for (const connection of long) if (connection.load > 0) connection.end();
+  long = long.filter((connection) => connection.alive);
+}
 
 function connectionFor(call: string): Connection {
-  if (call !== "simulate" && call !== "points") return (short ??= new Connection());
+  if (call === "points") return (points ??= new Connection());
+  if (call !== "simulate") return (short ??= new Connection());
   const idle = long.find((connection) => connection.load === 0);
   if (idle) return idle;
   if (long.length < cores) {

@@ -31,10 +31,10 @@ export class Module {
   answer(request: string): string {
     try {
       const bytes = new TextEncoder().encode(request);
-      const at = this.#exports.reserve(bytes.length);
+      const at = this.#exports.reserve(bytes.length) >>> 0;
       new Uint8Array(this.#exports.memory.buffer, at, bytes.length).set(bytes);
       const length = this.#exports.answer();
-      const answer = new Uint8Array(this.#exports.memory.buffer, this.#exports.address(), length);
+      const answer = new Uint8Array(this.#exports.memory.buffer, this.#exports.address() >>> 0, length >>> 0);
       return new TextDecoder().decode(answer);
     } catch (error) {
       this.#exports = new WebAssembly.Instance(this.#module).exports as unknown as Exports;

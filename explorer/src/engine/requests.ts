@@ -93,9 +93,9 @@ export interface Results {
   offered: number | null;
   queued: number;
   write_amplification: number | null;
-  space_amplification: number;
-  found: number;
-  missing: number;
+  space_amplification: number | null;
+  found: number | null;
+  missing: number | null;
   runs: number;
   most_runs: number;
   p50: number | null;

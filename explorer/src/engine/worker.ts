@@ -3,8 +3,15 @@ import { Module } from "./module";
 
 const module = Module.load();
 
+async function answer(request: unknown): Promise<unknown> {
+  try {
+    return JSON.parse((await module).answer(JSON.stringify(request)));
+  } catch (error) {
+    return { error: `This browser cannot compute: ${String(error)}` };
+  }
+}
+
 self.onmessage = async (event: MessageEvent<{ id: number; request: unknown }>) => {
   const { id, request } = event.data;
-  const answer = (await module).answer(JSON.stringify(request));
-  self.postMessage({ id, answer: JSON.parse(answer) });
+  self.postMessage({ id, answer: await answer(request) });
 };

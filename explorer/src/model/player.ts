@@ -67,7 +67,9 @@ export class Player {
       const before = after > 1 ? from - (filled[after - 2] ?? 0) : this.trace.seconds;
       return Math.min(1, (this.#at - from) / Math.max(before, 1e-9));
     }
-    return (this.#at - from) / Math.max(until - from, 1e-9);
+    // A memtable that became full while writers were stopped was replaced later.
+    const stop = this.trace.stopped[firstAfter(this.trace.stopped, from)] ?? Infinity;
+    return Math.min(1, (this.#at - from) / Math.max(Math.min(until, stop) - from, 1e-9));
   }
 
   /** Returns the tables of each level, by run from the newest. */

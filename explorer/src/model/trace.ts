@@ -61,8 +61,10 @@ export interface Step {
 export interface Trace {
   steps: Step[];
   jobs: Job[];
-  /** The times at which memtables became full. */
+  /** The times at which memtables were replaced. */
   filled: number[];
+  /** The times at which writers were stopped. */
+  stopped: number[];
   seconds: number;
   /** The time after which nothing is known. */
   known: number;
@@ -80,6 +82,7 @@ class Builder {
   steps: Step[] = [];
   jobs: Job[] = [];
   filled: number[] = [];
+  stopped: number[] = [];
   #tables = new Map<number, Table>();
   #merges = new Map<number, Job>();
   #flush: Job | undefined;
@@ -178,6 +181,7 @@ class Builder {
         break;
       }
       case "block":
+        this.stopped.push(at);
         this.#setBlock(at, { cause: a as string, measured: b as number, since: at },
           `writers stop: ${a as string}, ${b as number}`);
         break;
@@ -194,8 +198,8 @@ export function traceOf(played: Played): Trace {
   const builder = new Builder();
   for (const event of played.events) builder.add(event);
   const known = played.trace_ended ?? played.seconds;
-  const { steps, jobs, filled } = builder;
-  return { steps, jobs, filled, seconds: played.seconds, known, capacity: 0 };
+  const { steps, jobs, filled, stopped } = builder;
+  return { steps, jobs, filled, stopped, seconds: played.seconds, known, capacity: 0 };
 }
 
 /** Returns the part of a job that is done at a time. */

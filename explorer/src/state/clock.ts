@@ -3,6 +3,8 @@
 export class Clock {
   at = 0;
   end = 0;
+  /** The time that was asked for, which may be beyond the end while simulations run. */
+  wanted = 0;
   /** Virtual seconds for each second. */
   speed = 300;
   #playing = false;
@@ -25,7 +27,15 @@ export class Clock {
   }
 
   seek(at: number): void {
-    this.at = Math.min(this.end, Math.max(0, at));
+    this.wanted = Math.max(0, at);
+    this.at = Math.min(this.end, this.wanted);
+    this.#tell();
+  }
+
+  /** Sets where the clock ends, and goes to the time that was asked for. */
+  setEnd(end: number): void {
+    this.end = end;
+    this.at = Math.min(end, this.#playing ? this.at : this.wanted);
     this.#tell();
   }
 
@@ -45,6 +55,7 @@ export class Clock {
       const passed = Math.min(0.1, (now - this.#last) / 1000);
       this.#last = now;
       this.at = Math.min(this.end, this.at + passed * this.speed);
+      this.wanted = this.at;
       if (this.at >= this.end) this.#playing = false;
       else this.#frame = requestAnimationFrame(step);
       this.#tell();

@@ -13,6 +13,8 @@ export interface Run {
   player?: Player;
   /** Why there is no simulation. */
   error?: string;
+  /** True while this is the run of an earlier setup, or none. */
+  stale: boolean;
 }
 
 function message(error: unknown): string {
@@ -24,8 +26,8 @@ export async function runOf(setup: Setup, text: string): Promise<Run> {
   try {
     const described = await ask<"design">({ call: "design", text });
     const played = await ask<"simulate">(requestOf(setup, text));
-    return { text, described, played, player: new Player(traceOf(played)) };
+    return { text, described, played, player: new Player(traceOf(played)), stale: false };
   } catch (error) {
-    return { text, error: message(error) };
+    return { text, error: message(error), stale: false };
   }
 }

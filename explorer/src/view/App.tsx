@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ask } from "../engine/client";
+import { ask, endSimulations } from "../engine/client";
 import type { Catalogue } from "../engine/requests";
 import { Clock } from "../state/clock";
 import { runOf, type Run } from "../state/run";
-import { DESIGNS_MAX, fromHash, toHash, type Setup } from "../state/setup";
+import { DESIGNS_MAX, fromHash, toHash, withValue, type Setup } from "../state/setup";
 import { Charts } from "./Charts";
 import { ClockBar } from "./ClockBar";
 import { DesignEditor } from "./DesignEditor";
@@ -18,6 +18,12 @@ import { TreeView } from "./TreeView";
 /** What a new comparison begins with. */
 const OTHERS = ["tiering", "lazy-leveling", "leveling"];
 
+/** Reads the key of an address; null if there is none. */
+function keyOf(text: string | undefined): number | null {
+  const key = Number(text ?? NaN);
+  return Number.isFinite(key) ? Math.min(0.999_999, Math.max(0, key)) : null;
+}
+
 export function App() {
   const clock = useMemo(() => new Clock(), []);
   const first = useMemo(() => fromHash(location.hash), []);
@@ -25,20 +31,22 @@ export function App() {
   const [catalogue, setCatalogue] = useState<Catalogue | null>(null);
   const [runs, setRuns] = useState<Run[]>([]);
   const [failed, setFailed] = useState("");
-  const [keyAt, setKeyAt] = useState<number | null>(first.view["key"] === undefined ? null : Number(first.view["key"]));
+  const [keyAt, setKeyAt] = useState<number | null>(() => keyOf(first.view["key"]));
   const [place, setPlace] = useState<Place | null>(() => placeOf(first.view["tour"]));
-  const [answered, setAnswered] = useState(false);
+  /** The step whose question is answered. */
+  const [answeredAt, setAnsweredAt] = useState("");
   const current = useRef(0);
   const shown = useRef({ setup, keyAt, place });
   shown.current = { setup, keyAt, place };
 
   useEffect(() => {
     ask<"catalogue">({ call: "catalogue" }).then(setCatalogue, (error: Error) => setFailed(error.message));
-    clock.at = Number(first.view["at"] ?? 0) || 0;
+    clock.seek(Number(first.view["at"] ?? 0) || 0);
     const changed = () => {
       const { setup: other, view } = fromHash(location.hash);
-      clock.at = Number(view["at"] ?? 0) || 0;
-      setKeyAt(view["key"] === undefined ? null : Number(view["key"]));
+      clock.pause();
+      clock.seek(Number(view["at"] ?? 0) || 0);
+      setKeyAt(keyOf(view["key"]));
       setPlace(placeOf(view["tour"]));
       setSetup(other);
     };
@@ -47,7 +55,8 @@ export function App() {
     let waiting = 0;
     const address = () => {
       const view: Record<string, string> = {};
-      if (clock.at > 0) view["at"] = String(Math.round(clock.at * 1000) / 1000);
+      // The times of events have six decimals; rounded up, so that an event at this time has happened.
+      if (clock.at > 0) view["at"] = String(Math.ceil(clock.at * 1e6) / 1e6);
       if (shown.current.keyAt !== null) view["key"] = String(shown.current.keyAt);
       if (shown.current.place) view["tour"] = placeText(shown.current.place);
       const hash = toHash(shown.current.setup, view);
@@ -65,16 +74,18 @@ export function App() {
 
   useEffect(() => {
     const number = ++current.current;
-    setRuns((before) => setup.designs.map((text, at) => (before[at]?.text === text ? before[at] : { text })));
-    const at = clock.at;
+    endSimulations();
+    setRuns((before) => setup.designs.map((text, at) => {
+      const old = before[at];
+      return old?.text === text ? { ...old, stale: true } : { text, stale: true };
+    }));
     let end = 0;
     for (const [position, text] of setup.designs.entries()) {
       void runOf(setup, text).then((run) => {
         if (current.current !== number) return;
         setRuns((before) => before.map((one, place) => (place === position ? run : one)));
         end = Math.max(end, run.played?.seconds ?? 0);
-        clock.end = end;
-        clock.seek(clock.playing ? clock.at : Math.max(at, clock.at));
+        clock.setEnd(end);
       });
     }
   }, [setup]);
@@ -84,21 +95,31 @@ export function App() {
     shown.current.keyAt = key;
     clock.seek(clock.at);
   };
-
   const go = (next: Place | null) => {
     setPlace(next);
-    setAnswered(false);
+    setAnsweredAt("");
     shown.current.place = next;
     const hash = next?.tour.steps[next.step]?.hash;
     if (hash === undefined) return clock.seek(clock.at);
     const { setup: other, view } = fromHash(hash);
     clock.pause();
-    clock.at = Number(view["at"] ?? 0) || 0;
+    clock.seek(Number(view["at"] ?? 0) || 0);
     setSetup(other);
   };
+  const answered = place !== null && answeredAt === placeText(place);
   const hides = place?.tour.steps[place.step]?.ask !== undefined && !answered;
 
-  const setDesigns = (designs: string[]) => setSetup({ ...setup, designs });
+  // A change may come after others: what was seen when it began is found again.
+  const changeDesign = (number: number, before: string, after: string | null) => {
+    setSetup((now) => {
+      const at = now.designs[number] === before ? number : now.designs.indexOf(before);
+      if (at < 0) return now;
+      return { ...now, designs: now.designs.flatMap((one, place) => (place !== at ? [one] : after === null ? [] : [after])) };
+    });
+  };
+  const addDesign = (text: string) => {
+    setSetup((now) => (now.designs.length < DESIGNS_MAX ? { ...now, designs: [...now.designs, text] } : now));
+  };
   if (failed) return <main><p class="error" role="alert">The page cannot compute: {failed}</p></main>;
   return (
     <>
@@ -119,20 +140,20 @@ export function App() {
           {catalogue && setup.designs.map((text, number) => (
             <DesignEditor key={number} text={text} number={number} catalogue={catalogue}
               removable={setup.designs.length > 1}
-              onChange={(changed) => setDesigns(setup.designs.map((one, at) => (at === number ? changed : one)))}
-              onRemove={() => setDesigns(setup.designs.filter((_, at) => at !== number))} />
+              onChange={(changed) => changeDesign(number, text, changed)}
+              onRemove={() => changeDesign(number, text, null)} />
           ))}
           {setup.designs.length < DESIGNS_MAX && (
-            <button type="button" onClick={() => setDesigns([...setup.designs, OTHERS.find((other) => !setup.designs.includes(other)) ?? "leveling"])}>
+            <button type="button" onClick={() => addDesign(OTHERS.find((other) => !setup.designs.includes(other)) ?? "leveling")}>
               Compare with another design
             </button>
           )}
-          <SetupForm setup={setup} onChange={setSetup} />
+          <SetupForm setup={setup} onChange={(key, text) => setSetup((now) => withValue(now, key, text))} />
         </form>
         </details>
-        <main>
+        <main class={runs.some((run) => run.stale) ? "stale" : ""}>
           {place && (
-            <TourPanel place={place} runs={runs} answered={answered} onAnswer={() => setAnswered(true)} onGo={go}
+            <TourPanel place={place} runs={runs} answered={answered} onAnswer={() => setAnsweredAt(placeText(place))} onGo={go}
               onLeave={() => go(null)} />
           )}
           <ClockBar clock={clock} runs={runs} />
@@ -151,7 +172,7 @@ export function App() {
           )}
           {catalogue && !place && (
             <Space setup={setup} catalogue={catalogue}
-              onAdd={(text) => setup.designs.length < DESIGNS_MAX && setDesigns([...setup.designs, text])} />
+              onAdd={addDesign} />
           )}
         </main>
       </div>

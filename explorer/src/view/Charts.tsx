@@ -5,7 +5,7 @@ import type { Windows } from "../engine/requests";
 import type { Clock } from "../state/clock";
 import type { Run } from "../state/run";
 import { bytes, clock as clockText, count, factor, plain, seconds } from "../model/words";
-import { SERIES, colour, seriesColour, shortName } from "./series";
+import { SERIES, colour, seriesColour, shortName, shortNames } from "./series";
 
 interface Line {
   /** What the line shows, if a chart shows more than one quantity. */
@@ -43,15 +43,17 @@ const CHARTS: Chart[] = [
 
 /** All charts, on the clock of the trees. */
 export function Charts({ runs, clock }: { runs: Run[]; clock: Clock }) {
-  const done = runs.filter((run) => run.played);
-  if (done.length === 0) return null;
+  // Old runs may have another duration than new ones.
+  const isNew = runs.some((run) => run.played && !run.stale);
+  const shown = runs.map((run) => (isNew && run.stale ? { text: run.text, stale: true } : run));
+  if (shown.every((run) => !run.played)) return null;
   return (
     <section aria-labelledby="charts-title">
       <h2 id="charts-title">Over time</h2>
       <Legend runs={runs} />
       <div class="charts">
-        {CHARTS.map((chart) => <ChartView key={chart.title} chart={chart} runs={runs} clock={clock} />)}
-        {runs.map((run, number) => run.played && <LevelsView key={`levels${number}`} run={run} clock={clock} />)}
+        {CHARTS.map((chart) => <ChartView key={chart.title} chart={chart} runs={shown} clock={clock} />)}
+        {shown.map((run, number) => run.played && <LevelsView key={`levels${number}`} run={run} clock={clock} />)}
       </div>
     </section>
   );
@@ -59,10 +61,11 @@ export function Charts({ runs, clock }: { runs: Run[]; clock: Clock }) {
 
 function Legend({ runs }: { runs: Run[] }) {
   if (runs.length < 2) return null;
+  const names = shortNames(runs.map((run) => run.text), 60);
   return (
     <ul class="legend">
-      {runs.map((run, number) => (
-        <li key={number}><span class={`swatch series-${SERIES[number]}`} />{shortName(run.text, 40)}</li>
+      {names.map((name, number) => (
+        <li key={number}><span class={`swatch series-${SERIES[number]}`} />{SERIES[number]?.toUpperCase()}: {name.replace(/^[A-D]: /, "")}</li>
       ))}
     </ul>
   );

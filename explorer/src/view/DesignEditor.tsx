@@ -48,7 +48,7 @@ export function DesignEditor({ text, number, catalogue, removable, onChange, onR
   }, [text]);
 
   const commit = () => {
-    if (draft.trim() === text) return;
+    if (draft.trim() === text) return setError("");
     ask<"design">({ call: "design", text: draft }).then(
       () => { setError(""); onChange(draft.trim()); },
       (reason: Error) => setError(reason.message),

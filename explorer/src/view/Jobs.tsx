@@ -9,10 +9,10 @@ export function Jobs({ run }: { run: Run }) {
   const { player } = run;
   if (!player) return null;
   const running = [...player.running].sort((one, other) => one.began - other.began);
-  const steps: Step[] = [];
+  const steps: [number, Step][] = [];
   for (let number = player.next - 1; number >= 0 && steps.length < LOG_LINES; number -= 1) {
     const step = player.trace.steps[number];
-    if (step?.text !== undefined) steps.push(step);
+    if (step?.text !== undefined) steps.push([number, step]);
   }
   return (
     <>
@@ -23,8 +23,8 @@ export function Jobs({ run }: { run: Run }) {
       <details>
         <summary>Log</summary>
         <ol class="log" tabIndex={0} aria-label="log">
-          {steps.map((step) => (
-            <li key={`${step.at}${step.text}`}>
+          {steps.map(([number, step]) => (
+            <li key={number}>
               <time>{clock(step.at)}</time> {step.job ? direction(step.job) : ""}{step.text}
             </li>
           ))}

@@ -38,7 +38,7 @@ export function Lookup({ runs, keyAt, clock, onKey }: {
         Key, as a share of the key space{" "}
         <input type="range" min={0} max={1} step={0.001} value={keyAt ?? 0.5} aria-label="key"
           aria-valuetext={`${((keyAt ?? 0.5) * 100).toFixed(1)} %`}
-          onInput={(event) => onKey(Number(event.currentTarget.value))} />
+          onInput={(event) => onKey(Math.min(0.999_999, Number(event.currentTarget.value)))} />
         <output> {((keyAt ?? 0.5) * 100).toFixed(1)} %</output>
       </label>
       {keyAt !== null && (

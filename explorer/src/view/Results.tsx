@@ -2,7 +2,7 @@ import type { Results } from "../engine/requests";
 import type { Run } from "../state/run";
 import { verdict } from "../model/verdict";
 import { bytes, count, factor, plain, seconds } from "../model/words";
-import { SERIES, shortName } from "./series";
+import { SERIES, shortNames } from "./series";
 
 const ROWS: { name: string; of(results: Results): string }[] = [
   { name: "writes a second", of: (r) => `${count(r.rate)}/s` },
@@ -23,7 +23,8 @@ const ROWS: { name: string; of(results: Results): string }[] = [
 export function ResultsTable({ runs }: { runs: Run[] }) {
   const done = runs.flatMap((run) => (run.played ? [{ run, results: run.played.results }] : []));
   if (done.length === 0) return null;
-  const compared = done.map(({ run, results }) => ({ name: shortName(run.text), results }));
+  const names = shortNames(runs.map((run) => run.text));
+  const compared = runs.flatMap((run, number) => (run.played ? [{ name: names[number] ?? run.text, results: run.played.results }] : []));
   return (
     <section aria-labelledby="results-title">
       <h2 id="results-title">Results</h2>
@@ -35,9 +36,9 @@ export function ResultsTable({ runs }: { runs: Run[] }) {
           <thead>
             <tr>
               <th scope="col">whole run</th>
-              {runs.map((run, number) => (
+              {runs.map((_, number) => (
                 <th scope="col" key={number}>
-                  <span class={`swatch series-${SERIES[number]}`} />{shortName(run.text, 34)}
+                  <span class={`swatch series-${SERIES[number]}`} />{names[number]}
                 </th>
               ))}
             </tr>
@@ -52,7 +53,7 @@ export function ResultsTable({ runs }: { runs: Run[] }) {
           </tbody>
         </table>
       </div>
-      {done.map(({ run, results }) => results.stuck && <p key={run.text} class="error">{shortName(run.text)}: {results.stuck}</p>)}
+      {done.map(({ run, results }) => results.stuck && <p key={run.text} class="error">{run.text}: {results.stuck}</p>)}
     </section>
   );
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { DATA, LOAD, MACHINE, OPERATIONS, fault, valueOf, withValue, type Field, type Setup } from "../state/setup";
+import { DATA, LOAD, MACHINE, OPERATIONS, fault, valueOf, type Field, type Setup } from "../state/setup";
 
 const GROUPS: [string, Field[], boolean][] = [
   ["Data", DATA, true],
@@ -9,7 +9,7 @@ const GROUPS: [string, Field[], boolean][] = [
 ];
 
 /** The workload and the machine. */
-export function SetupForm({ setup, onChange }: { setup: Setup; onChange(setup: Setup): void }) {
+export function SetupForm({ setup, onChange }: { setup: Setup; onChange(key: string, text: string): void }) {
   return (
     <>
       {GROUPS.map(([title, fields, open]) => (
@@ -18,7 +18,7 @@ export function SetupForm({ setup, onChange }: { setup: Setup; onChange(setup: S
           <div class="menus">
             {fields.map((field) => (
               <FieldInput key={field.key} field={field} value={valueOf(setup, field.key)}
-                onChange={(text) => onChange(withValue(setup, field.key, text))} />
+                onChange={(text) => onChange(field.key, text)} />
             ))}
           </div>
         </details>

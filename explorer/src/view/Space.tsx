@@ -34,7 +34,7 @@ export function Space({ setup, catalogue, onAdd }: { setup: Setup; catalogue: Ca
     let current = true;
     const marked = [...setup.designs, ...catalogue.designs.map((design) => design.name)];
     ask<"points">({ call: "points", records, record_bytes: recordBytes, buffer: "64MiB", marked }).then(
-      (answer) => { if (current) { setPoints(answer); setError(""); } },
+      (answer) => { if (current) { setPoints(answer); setChosen(null); setError(""); } },
       (reason: Error) => { if (current) setError(reason.message); },
     );
     return () => { current = false; };
@@ -68,12 +68,14 @@ export function Space({ setup, catalogue, onAdd }: { setup: Setup; catalogue: Ca
         <summary>The designs that none beats</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="designs that none beats">
           <table>
-            <thead><tr><th scope="col">design</th><th scope="col">bytes written</th><th scope="col">{COSTS[cost]}</th></tr></thead>
+            <thead><tr><th scope="col">design</th><th scope="col">bytes written</th><th scope="col">{COSTS[cost]}</th><th scope="col">compare</th></tr></thead>
             <tbody>
               {best.map((number) => {
                 const point = points[number];
                 return point && (
-                  <tr key={number}><th scope="row"><code>{point.name ?? point.text}</code></th><td>{plain(point.write)}</td><td>{plain(point[cost])}</td></tr>
+                  <tr key={number}><th scope="row"><code>{point.name ?? point.text}</code></th><td>{plain(point.write)}</td><td>{plain(point[cost])}</td>
+                    <td><button type="button" disabled={setup.designs.length >= DESIGNS_MAX} aria-label={`Compare ${point.name ?? point.text}`}
+                      onClick={() => onAdd(point.name ?? point.text)}>Compare</button></td></tr>
                 );
               })}
             </tbody>

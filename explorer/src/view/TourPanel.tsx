@@ -27,7 +27,7 @@ export function TourPanel({ place, runs, answered, onAnswer, onGo, onLeave }: {
   const { tour, step } = place;
   const current = tour.steps[step];
   if (!current) return null;
-  const results = runs.flatMap((run) => (run.played ? [run.played.results] : []));
+  const results = runs.flatMap((run) => (run.played && !run.stale ? [run.played.results] : []));
   const isReady = results.length === runs.length && runs.length > 0;
   const go = (by: number) => onGo({ tour, step: step + by });
   return (

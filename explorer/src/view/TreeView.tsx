@@ -52,7 +52,7 @@ export function TreeView({ run, number, clock, keyAt, onKey }: Props) {
     };
   }, [player, described, clock, keyAt]);
 
-  if (run.error) {
+  if (run.error && !run.stale) {
     return (
       <article class={`tree series-${number}`}>
         <h3>{run.text}</h3>
@@ -83,7 +83,7 @@ export function TreeView({ run, number, clock, keyAt, onKey }: Props) {
           onClick={(event) => onKey(TreePicture.keyAt(event.offsetX, event.currentTarget.clientWidth))}
         />
         {tip && <div class="tip" style={{ left: `${tip.x + 12}px`, top: `${tip.y + 12}px` }}>{tip.text}</div>}
-        {!player && <p class="waiting" role="status">simulating …</p>}
+        {run.stale && <p class="waiting" role="status">simulating …</p>}
       </div>
       <Jobs run={run} />
     </article>
@@ -106,8 +106,9 @@ function Status({ run }: { run: Run }) {
   const { player, played } = run;
   if (!player || !played) return <p class="status">&nbsp;</p>;
   const window = played.windows;
-  const number = Math.min(window.at.length - 1, Math.max(0, window.at.findIndex((end) => end > player.at)));
-  const rate = window.rate[number] ?? 0;
+  const found = window.at.findIndex((end) => end > player.at);
+  const rate = window.rate[found < 0 ? window.rate.length - 1 : found] ?? 0;
+  if (played.results.stuck && player.at >= played.seconds) return <p class="status stop">The simulation ends here: {played.results.stuck}.</p>;
   if (player.at > player.trace.known) return <p class="status stop">The trace ends here: it is full.</p>;
   if (player.block) {
     const since = seconds(player.at - player.block.since);

@@ -177,18 +177,20 @@ export class TreePicture {
     const still = new Path2D();
     const taken = new Path2D();
     const paused = new Path2D();
+    // Few runs fill the band.
+    const lane = Math.max(band.lane, Math.min(LABEL, band.height / Math.max(1, runs.size)));
     let y = band.y;
     for (const run of runs.values()) {
       for (const table of run) {
         const x = GUTTER + table.start * scale;
         const wide = Math.max(0.75, (table.end - table.start) * scale - (run.length > 1 ? 1 : 0));
-        const high = Math.max(1, band.lane - 1);
+        const high = Math.max(1, lane - 1);
         const job = jobs.get(table.id);
         const path = !job ? still : progress(job, player.at).share > 0 ? taken : paused;
         path.rect(x, y, wide, high);
         this.boxes.push({ x, y, width: wide, height: high, table });
       }
-      y += band.lane;
+      y += lane;
     }
     context.fillStyle = colours.table;
     context.fill(still);

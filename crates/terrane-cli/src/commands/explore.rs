@@ -55,28 +55,17 @@ impl ExploreArgs {
         if self.designs.len() > DESIGNS_MAX {
             return Err(usage(format!("the page compares at most {DESIGNS_MAX} designs")));
         }
-        for design in &self.designs {
-            spec::parse(design)?;
-        }
+        let fragment = self.fragment()?;
         match &self.out {
-            Some(dir) => self.write(dir),
-            None => self.serve(),
+            Some(dir) => write(dir, &fragment),
+            None => self.serve(&fragment),
         }
     }
 
-    fn write(&self, dir: &Path) -> Result<Exit> {
-        let failed = || format!("cannot write to {}", dir.display());
-        fs::create_dir_all(dir).with_context(failed)?;
-        let page = dir.join("index.html");
-        fs::write(&page, PAGE).with_context(failed)?;
-        writeln!(output::stdout(), "{}{}", page.display(), self.fragment())?;
-        Ok(Exit::Done)
-    }
-
-    fn serve(&self) -> Result<Exit> {
+    fn serve(&self, fragment: &str) -> Result<Exit> {
         let server = PageServer::listen(self.port)
             .with_context(|| format!("cannot listen on port {}", self.port))?;
-        let address = format!("http://{}/{}", server.address(), self.fragment());
+        let address = format!("http://{}/{}", server.address(), fragment);
         let mut out = output::stdout();
         writeln!(out, "{address}")?;
         out.flush()?;
@@ -89,13 +78,29 @@ impl ExploreArgs {
     }
 
     /// Returns the part of the address that names the designs; empty if there are none.
-    fn fragment(&self) -> String {
-        if self.designs.is_empty() {
-            return String::new();
-        }
-        let designs = self.designs.iter().map(|design| format!("design={}", escaped(design)));
-        format!("#{}", designs.collect::<Vec<_>>().join("&"))
+    fn fragment(&self) -> Result<String> {
+        let text = |given: &String| -> Result<String> {
+            let design = spec::parse(given)?;
+            // The page knows no files.
+            Ok(if given.starts_with('@') { design.to_string() } else { given.clone() })
+        };
+        let designs = self
+            .designs
+            .iter()
+            .map(|given| text(given).map(|design| format!("design={}", escaped(&design))));
+        let designs = designs.collect::<Result<Vec<_>>>()?;
+        Ok(if designs.is_empty() { String::new() } else { format!("#{}", designs.join("&")) })
     }
+}
+
+/// Writes the page to a directory.
+fn write(dir: &Path, fragment: &str) -> Result<Exit> {
+    let failed = || format!("cannot write to {}", dir.display());
+    fs::create_dir_all(dir).with_context(failed)?;
+    let page = dir.join("index.html");
+    fs::write(&page, PAGE).with_context(failed)?;
+    writeln!(output::stdout(), "{}{fragment}", page.display())?;
+    Ok(Exit::Done)
 }
 
 /// Returns a text as a value of a query.
@@ -123,6 +128,9 @@ fn open(address: &str) {
     let mut command = Command::new(program);
     command.args(arguments).arg(address);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C ends the server, and not the browser.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
     // A browser may run for as long as its user likes.
     drop(command.spawn());
 }

@@ -127,6 +127,18 @@ impl Design {
         Ok(design)
     }
 
+    /// Returns the design with another value of one setting.
+    ///
+    /// # Errors
+    /// As for [`Design::from_settings`].
+    pub fn with_setting(&self, key: &str, value: &str) -> Result<Self, ParseError> {
+        let mut design = self.clone();
+        set(&mut design, key, value)?;
+        design.check_stored()?;
+        design.validate()?;
+        Ok(design)
+    }
+
     /// Parses the design that a database was created with. It need not satisfy rules that later
     /// versions introduced.
     ///

@@ -48,6 +48,7 @@ impl Simulation<'_> {
     /// Returns the results and the trees.
     pub(super) fn end(mut self) -> (SimulationOutcome, Vec<SimulatedTree>) {
         self.unblock();
+        self.trace_progress();
         // Drop a short last window: its averages are not representative.
         if self.now - self.window_from > self.setup.window_seconds / 2.0 {
             self.close_window();

@@ -36,9 +36,9 @@ pub(super) fn traced(compaction: &Compaction) -> TracedMerge {
 }
 
 impl Simulation<'_> {
-    /// Returns true if a trace is recorded.
+    /// Returns true if events are recorded: there is a trace, and it is not full.
     pub(super) fn is_traced(&self) -> bool {
-        self.tracing.is_some()
+        self.tracing.is_some() && self.outcome.trace_ended.is_none()
     }
 
     /// Records the initial trees, and their changes from now on.
@@ -54,10 +54,10 @@ impl Simulation<'_> {
 
     /// Records an event, unless the trace is full: then it ends here.
     pub(super) fn trace(&mut self, tree: usize, what: impl FnOnce() -> TraceKind) {
-        let Some(tracing) = &mut self.tracing else { return };
-        if self.outcome.trace_ended.is_some() {
+        if !self.is_traced() {
             return;
         }
+        let Some(tracing) = &mut self.tracing else { return };
         let what = what();
         match tracing.left.checked_sub(what.size()) {
             Some(left) => {
@@ -65,6 +65,17 @@ impl Simulation<'_> {
                 self.outcome.trace.push(TraceEvent { at: self.now, tree, what });
             }
             None => self.outcome.trace_ended = Some(self.now),
+        }
+    }
+
+    /// Records how far the running merges are.
+    pub(super) fn trace_progress(&mut self) {
+        for at in 0..self.trees.len() {
+            for number in 0..self.trees[at].merges.len() {
+                let merge = &self.trees[at].merges[number];
+                let (job, done, share) = (merge.id, merge.done, merge.shown);
+                self.trace(at, || TraceKind::MergeShare { job, done, share });
+            }
         }
     }
 

@@ -173,6 +173,7 @@ impl Simulation<'_> {
                 let period = period.filter(|one| (one.tree, one.cause) == (tree, cause));
                 if let (None, Some((_, ended))) = (period, before) {
                     self.outcome.stalls.push(ended);
+                    self.trace(ended.tree, || TraceKind::Unblocked);
                 }
                 let from = period.map_or(self.now, |period| period.from);
                 let until = self.now + step;
