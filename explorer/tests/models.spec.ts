@@ -104,7 +104,7 @@ test("the front has the points that none beats", () => {
 
 test("a verdict names the largest difference first", () => {
   const results = (rate: number, write: number, runs: number, more: Partial<Results> = {}): Results => ({
-    rate, write_amplification: write, missing: 0, runs, space_amplification: 1, stalled_seconds: 0, offered: null, ...more,
+    rate, write_amplification: write, missing: 0, runs, most_runs: 0, space_amplification: 1, stalled_seconds: 0, offered: null, ...more,
   } as Results);
   const lines = verdict([
     { name: "leveling", results: results(1000, 10, 4) },

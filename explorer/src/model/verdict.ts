@@ -19,6 +19,7 @@ const MEASURES: Measure[] = [
   { of: (r) => r.write_amplification, says: (best, ratio, other) => `${other} writes ${ratio} the bytes of ${best} for each byte of the user` },
   { of: (r) => r.missing, says: (best, ratio, other) => `a lookup of a missing key reads ${ratio} the blocks in ${other} as in ${best}` },
   { of: (r) => r.runs, says: (best, ratio, other) => `a scan reads ${ratio} the runs in ${other} as in ${best}` },
+  { of: (r) => r.most_runs, says: (best, ratio, other) => `at worst, a scan reads ${ratio} the runs in ${other} as in ${best}` },
   { of: (r) => r.space_amplification, says: (best, ratio, other) => `${other} takes ${ratio} the space of ${best}` },
 ];
 

@@ -5,7 +5,7 @@ import type { Windows } from "../engine/requests";
 import type { Clock } from "../state/clock";
 import type { Run } from "../state/run";
 import { bytes, clock as clockText, count, factor, plain, seconds } from "../model/words";
-import { SERIES, colour, seriesColour, shortName, shortNames } from "./series";
+import { SERIES, colour, seriesColour, shortNames } from "./series";
 
 interface Line {
   /** What the line shows, if a chart shows more than one quantity. */
@@ -47,13 +47,14 @@ export function Charts({ runs, clock }: { runs: Run[]; clock: Clock }) {
   const isNew = runs.some((run) => run.played && !run.stale);
   const shown = runs.map((run) => (isNew && run.stale ? { text: run.text, stale: true } : run));
   if (shown.every((run) => !run.played)) return null;
+  const names = shortNames(runs.map((run) => run.text), 60);
   return (
     <section aria-labelledby="charts-title">
       <h2 id="charts-title">Over time</h2>
       <Legend runs={runs} />
       <div class="charts">
         {CHARTS.map((chart) => <ChartView key={chart.title} chart={chart} runs={shown} clock={clock} />)}
-        {shown.map((run, number) => run.played && <LevelsView key={`levels${number}`} run={run} clock={clock} />)}
+        {shown.map((run, number) => run.played && <LevelsView key={`levels${number}`} run={run} name={names[number] ?? run.text} clock={clock} />)}
       </div>
     </section>
   );
@@ -165,7 +166,7 @@ function ChartView({ chart, runs, clock }: { chart: Chart; runs: Run[]; clock: C
       width, height: 170, series, axes: axes(chart.format), plugins: [cursor(clock)],
       scales: {
         x: { time: false },
-        y: chart.logarithmic ? { distr: 3 } : { range: (_, __, most) => [0, Math.max(most * 1.05, 1e-9)] },
+        y: chart.logarithmic ? { distr: 3 } : { range: (_, __, most) => [0, most > 0 ? most * 1.05 : 1] },
       },
       cursor: { sync: { key: "time" }, points: { size: 5 } },
       legend: { live: true },
@@ -181,7 +182,7 @@ function ChartView({ chart, runs, clock }: { chart: Chart; runs: Run[]; clock: C
 }
 
 /** The bytes of each level, stacked. */
-function LevelsView({ run, clock }: { run: Run; clock: Clock }) {
+function LevelsView({ run, name, clock }: { run: Run; name: string; clock: Clock }) {
   const place = usePlot((width) => {
     const windows = run.played?.windows;
     if (!windows) return null;
@@ -211,7 +212,7 @@ function LevelsView({ run, clock }: { run: Run; clock: Clock }) {
   }, clock, [run]);
   return (
     <figure>
-      <figcaption>Bytes by level: {shortName(run.text)}</figcaption>
+      <figcaption>Bytes by level: {name}</figcaption>
       <div ref={place} />
     </figure>
   );

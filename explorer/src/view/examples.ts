@@ -10,7 +10,7 @@ export const EXAMPLES: { title: string; hash: string }[] = [
     hash: `#${new URLSearchParams([
       ["design", "tiering T=3; scheduler=fair; limit=global(2x)"],
       ["design", "tiering T=3; scheduler=greedy; limit=global(2x)"],
-      ["arrival", "burst(4000,1200s,16000,300s)"],
+      ["arrival", "burst(4000,1200s,22000,300s)"],
     ])}`,
   },
   {
