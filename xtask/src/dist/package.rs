@@ -58,6 +58,7 @@ pub(super) fn make(place: &Place) -> Made {
         ("terrane@.service", tree.join("usr/lib/systemd/system/terrane@.service")),
         ("main.env", tree.join(&CONFFILE[1..])),
         ("prometheus-rules.yml", documents.join("prometheus-rules.yml")),
+        ("grafana-dashboard.json", documents.join("grafana-dashboard.json")),
     ] {
         copy(&root().join("packaging").join(from), &to)?;
     }

@@ -2,11 +2,13 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | `dashboard` | the dashboard of the page, for Grafana |
 //! | `promql` | evaluates the conditions of the page |
 //! | `situations` | the situation in which each alarm fires |
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(clippy::disallowed_methods, reason = "users have files and threads of their own")]
 
+mod dashboard;
 mod promql;
 mod situations;
 
