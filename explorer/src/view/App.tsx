@@ -137,17 +137,18 @@ export function App() {
         <details class="setup" open={window.matchMedia("(min-width: 861px)").matches}>
         <summary>Setup</summary>
         <form onSubmit={(event) => event.preventDefault()} aria-label="setup">
+          {/* Above what changes its height: a button that moves under the pointer misses its click. */}
+          {setup.designs.length < DESIGNS_MAX && (
+            <button type="button" onClick={() => addDesign(OTHERS.find((other) => !setup.designs.includes(other)) ?? "leveling")}>
+              Compare with another design
+            </button>
+          )}
           {catalogue && setup.designs.map((text, number) => (
             <DesignEditor key={number} text={text} number={number} catalogue={catalogue}
               removable={setup.designs.length > 1}
               onChange={(changed) => changeDesign(number, text, changed)}
               onRemove={() => changeDesign(number, text, null)} />
           ))}
-          {setup.designs.length < DESIGNS_MAX && (
-            <button type="button" onClick={() => addDesign(OTHERS.find((other) => !setup.designs.includes(other)) ?? "leveling")}>
-              Compare with another design
-            </button>
-          )}
           <SetupForm setup={setup} onChange={(key, text) => setSetup((now) => withValue(now, key, text))} />
         </form>
         </details>
