@@ -141,6 +141,48 @@ fn a_simulation_has_events_windows_and_results() {
     assert_eq!(short["results"], played["results"]);
 }
 
+/// The space is that of the records that exist: none is expired, and an empty tree has only what was written.
+#[test]
+fn space_is_relative_to_the_records_that_exist() {
+    let last = |request: Value| {
+        let played = ok(&request);
+        let space = played["windows"]["space_amplification"].as_array().unwrap();
+        space.last().unwrap().as_f64().unwrap()
+    };
+    let expiring = last(simulation(|request| {
+        request["workload"]["records"] = 10_000_000.into();
+        (request["workload"]["update"], request["workload"]["insert"]) = (0.into(), 1.into());
+        request["workload"]["ttl_seconds"] = 4.into();
+        (request["design"], request["seconds"]) = ("tiering T=4; buffer=1MiB".into(), 60.into());
+    }));
+    assert!((0.8..4.0).contains(&expiring), "{expiring}");
+    let fresh = last(simulation(|request| {
+        request["workload"]["records"] = 10_000_000.into();
+    }));
+    assert!((0.5..2.0).contains(&fresh), "{fresh}");
+}
+
+#[test]
+fn the_offered_rate_of_a_window_is_its_mean() {
+    let played = ok(&simulation(|request| {
+        request["workload"]["arrival"] = "burst(1000,0.75s,5000,0.25s)".into();
+    }));
+    for offered in played["windows"]["offered"].as_array().unwrap() {
+        assert!((offered.as_f64().unwrap() - 2000.0).abs() < 100.0, "{offered}");
+    }
+}
+
+#[test]
+fn merges_that_do_not_end_have_their_progress() {
+    let played = ok(&simulation(|request| request["machine"]["budget"] = 250_000.into()));
+    let events = played["events"].as_array().unwrap();
+    let last = events.iter().rfind(|event| event[1] == "merge").expect("a merge");
+    let is_of_last = |event: &&Value| event[2] == last[2];
+    assert!(!events.iter().any(|event| event[1] == "merged" && event[2] == last[2]), "it ended");
+    let share = events.iter().filter(is_of_last).rfind(|event| event[1] == "share").unwrap();
+    assert_eq!(share[0], 10.0, "{share}");
+}
+
 #[test]
 fn bad_simulations_are_refused() {
     let set = |path: &str, value: Value| {
