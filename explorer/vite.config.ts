@@ -46,8 +46,17 @@ function policy(): Plugin {
   };
 }
 
+// The page contains these packages, whose licences ask for their notices.
+function notices(): Plugin {
+  const licence = (name: string) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8").trim()}`;
+  return {
+    name: "notices",
+    transformIndexHtml: (html) => html.replace("<head>", `<!--\n${["preact", "uplot"].map(licence).join("\n\n")}\n-->\n  <head>`),
+  };
+}
+
 export default defineConfig({
-  plugins: [wasmAsText(), viteSingleFile(), policy()],
+  plugins: [wasmAsText(), notices(), viteSingleFile(), policy()],
   worker: { plugins: () => [wasmAsText()], format: "iife" },
   build: { target: "es2022", modulePreload: false, reportCompressedSize: false },
 });
