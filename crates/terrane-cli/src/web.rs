@@ -51,10 +51,10 @@ impl PageServer {
         self.address
     }
 
-    /// Serves a page, which is HTML, to everyone who asks, until the process ends.
+    /// Serves an HTML page to every client until the process ends.
     ///
     /// # Errors
-    /// The listener failed, and not a connection.
+    /// The listener failed. A connection that fails only ends itself.
     pub(crate) fn serve(&self, page: &'static [u8]) -> io::Result<()> {
         let open = Arc::new(AtomicUsize::new(0));
         loop {
@@ -149,7 +149,7 @@ fn answer<'a>(head: &[u8], port: u16, page: &'a [u8]) -> Answer<'a> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut request = httparse::Request::new(&mut headers);
     if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
-        return refuse("400 Bad Request", "This is no request of HTTP 1.\n");
+        return refuse("400 Bad Request", "This is not an HTTP/1 request.\n");
     }
     let mut hosts = request.headers.iter().filter(|one| one.name.eq_ignore_ascii_case("host"));
     let host = hosts.next().and_then(|header| std::str::from_utf8(header.value).ok());

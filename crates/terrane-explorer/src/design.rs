@@ -39,7 +39,7 @@ pub(crate) fn describe(design: &Design) -> DescribedDesign {
 }
 
 /// Returns a design with another value of a setting. The key `name` stands for the eagerness, with the limits on
-/// runs that belong to it: it replaces the strategy, and leaves what is not part of it.
+/// runs that belong to it: it replaces the strategy and keeps all other settings.
 pub(crate) fn changed(text: &str, key: &str, value: &str) -> Result<Design, String> {
     let design = parse(text)?;
     let sentence = |error: terrane_policy::ParseError| error.to_string();

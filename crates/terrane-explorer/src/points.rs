@@ -58,7 +58,7 @@ impl Point {
 }
 
 /// Returns the costs of designs of many layouts, size ratios, filters and memtables around the size
-/// `buffer`, and then those of the `marked` designs; names that are no designs are left out.
+/// `buffer`, and then those of the `marked` designs; texts that do not parse are ignored.
 pub(crate) fn points(
     records: f64,
     record_bytes: f64,

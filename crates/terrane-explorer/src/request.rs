@@ -66,7 +66,7 @@ pub(crate) struct Workload {
     scan_entries: f64,
     /// The share of the blocks of reads that come from the device.
     cold: f64,
-    /// How long values of updates and inserts live, in seconds; `null` for ever.
+    /// How long values of updates and inserts live, in seconds; `null` if they never expire.
     ttl_seconds: Option<f64>,
 }
 

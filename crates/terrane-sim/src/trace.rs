@@ -37,7 +37,7 @@ pub enum TraceKind {
     MergeBegan {
         /// Its number, which is unique in the simulation.
         job: u64,
-        /// What is merged.
+        /// Its levels, inputs and reason.
         merge: TracedMerge,
         /// The bytes that it reads.
         read_bytes: f64,
@@ -63,7 +63,7 @@ pub enum TraceKind {
     },
     /// A compaction that only moved tables.
     Moved {
-        /// What was moved.
+        /// Its levels, inputs and reason.
         merge: TracedMerge,
         /// The tables, removed from one level and added to another.
         changes: Vec<TableChange>,

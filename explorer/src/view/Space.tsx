@@ -45,7 +45,7 @@ export function Space({ setup, catalogue, onAdd }: { setup: Setup; catalogue: Ca
       <h2 id="space-title">The design space</h2>
       <p class="muted">
         {count(points.length)} designs for {count(records)} records by the formulas of docs/cost.md: layouts, size ratios,
-        filters and memtables, with the named designs. Lower and further left is cheaper; no design beats those on the line.
+        filters and memtables, with the named designs. Lower and further left is cheaper; the line is the Pareto front.
       </p>
       <label>
         Against the bytes written for each byte of the user:{" "}
@@ -65,8 +65,8 @@ export function Space({ setup, catalogue, onAdd }: { setup: Setup; catalogue: Ca
         </p>
       )}
       <details>
-        <summary>The designs that none beats</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label="designs that none beats">
+        <summary>Pareto front</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Pareto front">
           <table>
             <thead><tr><th scope="col">design</th><th scope="col">bytes written</th><th scope="col">{COSTS[cost]}</th><th scope="col">compare</th></tr></thead>
             <tbody>
@@ -119,7 +119,7 @@ function Scatter({ points, best, cost, designs, chosen, onChoose }: {
   };
   return (
     <canvas ref={canvas} class="scatter" role="img" onClick={choose}
-      aria-label={`${points.length} designs; the table below lists the ${best.length} that none beats`} />
+      aria-label={`${points.length} designs; the table below lists the ${best.length} of the Pareto front`} />
   );
 }
 

@@ -27,8 +27,8 @@ Examples:
 
 /// Explore designs in a browser: trees in virtual time, charts, comparisons, costs
 ///
-/// The page simulates in the browser, with the engine's policy: it needs no database, and sends and loads
-/// nothing. It is served to this machine alone, until Ctrl-C.
+/// The page simulates in the browser, with the engine's policy: it needs no database and makes no
+/// network requests. It is served to this machine alone, until Ctrl-C.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ExploreArgs {
@@ -113,7 +113,7 @@ fn escaped(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
-/// Asks the desktop to open an address. The user has the address if there is no desktop.
+/// Opens an address in the browser of the desktop. Without a desktop, the printed address must do.
 fn open(address: &str) {
     let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
         ("open", &[])
