@@ -48,8 +48,8 @@ pub fn execute(db: &Db, request: &Request, watch: &mut dyn Watch) -> Result<Repl
         Request::Stats { format } => stats(db, *format),
         Request::Tree { keyspace, format } => tree(db, keyspace.as_deref(), *format),
         Request::Events { last, follow } => stream::events(db, *last, *follow, watch),
-        Request::Top { interval_millis, count } => {
-            stream::samples(db, *interval_millis, *count, watch)
+        Request::Top { interval_millis, count, details } => {
+            stream::samples(db, (*interval_millis, *count), *details, watch)
         }
         Request::Flush { keyspace } => long::flush(db, &chosen(db, keyspace.as_deref())?, watch),
         Request::Compact { keyspace, from, to } => {

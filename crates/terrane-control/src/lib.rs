@@ -22,6 +22,7 @@
 //! | ask the process that has it open | [`Client`] |
 //! | do the same on a database of this process | [`execute`] |
 //! | take samples for a display | [`Sampler`], [`Sample`](sample::Sample) |
+//! | draw the trees of a database as they change | [`TableChanges`](tables::TableChanges) |
 //!
 //! Unix only; other platforms serve nothing.
 
@@ -30,9 +31,11 @@ mod bytes;
 mod elsewhere;
 mod execute;
 mod failure;
+mod follower;
 mod protocol;
 pub mod sample;
 mod sampler;
+pub mod tables;
 #[cfg(unix)]
 mod unix;
 mod watch;

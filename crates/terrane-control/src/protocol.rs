@@ -14,6 +14,7 @@ use terrane::policy::Forecast;
 use crate::bytes::{Bytes, path};
 use crate::failure::Failure;
 use crate::sample::Sample;
+use crate::tables::TableChanges;
 
 /// The version of the protocol. A version may gain requests, messages and fields.
 pub const PROTOCOL: u32 = 1;
@@ -79,6 +80,10 @@ pub enum Request {
         /// The number of samples [default: until the client cancels].
         #[serde(default)]
         count: Option<u64>,
+        /// Also the tables of all trees and their changes, the tables that jobs take, and events: those since
+        /// the database was opened, then new ones before each sample.
+        #[serde(default)]
+        details: bool,
     },
     /// Flushes memtables.
     Flush {
@@ -206,6 +211,9 @@ pub enum Item {
     Event(EventItem),
     /// A sample.
     Sample(Box<Sample>),
+    /// The tables of all trees, or their changes since the previous such item. It precedes the sample of the same
+    /// time, and is left out if nothing has changed.
+    Tables(Box<TableChanges>),
 }
 
 /// An event of the database.

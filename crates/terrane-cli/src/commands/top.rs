@@ -64,12 +64,13 @@ impl TopArgs {
             let _ = writeln!(io::stderr(), "no process serves {dir}: showing its files");
             // Nothing happens in a database that this process alone has open.
             let interval_millis = millis(INTERVAL_MIN);
-            let request = Request::Top { interval_millis, count: Some(1) };
+            let request = Request::Top { interval_millis, count: Some(1), details: false };
             return self.print(&mut database, &request, &origin);
         }
         let is_refreshed = is_output_for_people() && !self.json && Screen::is_possible();
         let default = if is_refreshed || self.json { None } else { Some(1) };
-        let request = Request::Top { interval_millis, count: self.count.or(default) };
+        let request =
+            Request::Top { interval_millis, count: self.count.or(default), details: false };
         if is_refreshed {
             refresh(&mut database, &request, &origin)
         } else {

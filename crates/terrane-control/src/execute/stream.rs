@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use terrane::{Db, LoggedEvent, Maintenance};
 
 use crate::failure::Failure;
+use crate::follower::TableFollower;
 use crate::protocol::{EventItem, Item, Reply};
 use crate::sampler::Sampler;
 use crate::watch::{Interest, LOOK_EVERY, Watch};
@@ -33,10 +34,11 @@ fn wait_until(time: Instant, watch: &mut dyn Watch) -> Result<bool, Failure> {
     }
 }
 
+/// Sends samples at an interval, until a number of them if there is one.
 pub(super) fn samples(
     db: &Db,
-    interval_millis: u64,
-    count: Option<u64>,
+    (interval_millis, count): (u64, Option<u64>),
+    with_details: bool,
     watch: &mut dyn Watch,
 ) -> Result<Reply, Failure> {
     if !INTERVALS.contains(&interval_millis) {
@@ -48,17 +50,47 @@ pub(super) fn samples(
     }
     let interval = Duration::from_millis(interval_millis);
     let (mut sampler, mut next) = (Sampler::new(db), Instant::now());
-    let mut left = count;
+    let mut details = with_details.then(Details::default);
+    let (mut left, mut missed) = (count, 0);
     while left != Some(0) {
         // A slow client misses samples, so that they do not pile up.
         next = (next + interval).max(Instant::now());
         if !wait_until(next, watch)? {
             break;
         }
+        if let Some(details) = &mut details {
+            missed += details.send(db, watch);
+        }
         watch.item(Item::Sample(Box::new(sampler.sample())));
         left = left.map(|left| left - 1);
     }
-    Ok(Reply::Ended { missed: 0 })
+    Ok(Reply::Ended { missed })
+}
+
+/// What a client has received besides samples.
+#[derive(Default)]
+struct Details {
+    tables: TableFollower,
+    /// The number of the last event.
+    seen: u64,
+}
+
+impl Details {
+    /// Sends what is new, and returns the number of events that were dropped before they could be sent.
+    fn send(&mut self, db: &Db, watch: &mut dyn Watch) -> u64 {
+        let events = Maintenance::of(db).events_after(self.seen);
+        let first = events.first().map_or(0, |event| event.number);
+        // The first ones of all may be older than the client.
+        let missed = if self.seen > 0 && first > 0 { first - self.seen - 1 } else { 0 };
+        self.seen = events.last().map_or(self.seen, |event| event.number);
+        if let Some(changes) = self.tables.changes(db) {
+            watch.item(Item::Tables(Box::new(changes)));
+        }
+        for event in &events {
+            watch.item(Item::Event(EventItem::of(event)));
+        }
+        missed
+    }
 }
 
 impl EventItem {

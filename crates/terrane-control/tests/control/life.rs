@@ -80,7 +80,10 @@ fn a_process_that_is_killed_leaves_a_socket_that_the_next_one_replaces() {
     let pid = process.child.id();
     assert_eq!(client.info().pid, pid);
     let asking = thread::spawn(move || {
-        client.ask(&Request::Top { interval_millis: 100, count: None }, &mut Vec::new())
+        client.ask(
+            &Request::Top { interval_millis: 100, count: None, details: false },
+            &mut Vec::new(),
+        )
     });
     thread::sleep(Duration::from_millis(300));
     process.kill();

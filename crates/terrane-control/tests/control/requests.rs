@@ -191,7 +191,7 @@ fn samples_count_what_happens_in_their_interval() {
         }
     });
     let mut items = Vec::new();
-    let request = Request::Top { interval_millis: 300, count: Some(2) };
+    let request = Request::Top { interval_millis: 300, count: Some(2), details: false };
     served.client().ask(&request, &mut items).unwrap();
     stop.send(()).unwrap();
     writing.join().unwrap();
@@ -207,7 +207,8 @@ fn samples_count_what_happens_in_their_interval() {
         assert_eq!((sample.health.as_str(), &sample.error), ("ok", &None));
         assert!(sample.write_amplification.is_some(), "{sample:?}");
     }
-    let error = served.ask(&Request::Top { interval_millis: 1, count: None }).unwrap_err();
+    let error =
+        served.ask(&Request::Top { interval_millis: 1, count: None, details: false }).unwrap_err();
     assert!(error.text.contains("100 to 3600000"), "{error}");
 }
 

@@ -53,4 +53,10 @@ pub struct JobView {
     pub share: Option<f64>,
     /// The time since a compaction began, in microseconds.
     pub running_micros: Option<u64>,
+    /// The numbers of the tables that a compaction or a merging flush takes. Not part of the JSON.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub inputs: Vec<u64>,
+    /// The level of its result. Not part of the JSON.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub output_level: Option<usize>,
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrane_policy::Compaction;
 use terrane_policy::forecast::CompactionCost;
 
 use super::Jobs;
@@ -45,6 +46,8 @@ impl Jobs {
                 written_bytes: progress.map(|progress| progress.written_bytes),
                 share: progress.map(|progress| progress.share),
                 running_micros: progress.and_then(|progress| micros(progress.running)),
+                inputs: inputs(&running.compaction),
+                output_level: Some(running.compaction.output.level),
             }
         };
         jobs.compactions.iter().map(view).collect()
@@ -58,6 +61,8 @@ impl Jobs {
             what: describe(&compaction),
             why: compaction.reason.to_string(),
             total_bytes: cost.bytes_rewritten,
+            inputs: inputs(&compaction),
+            output_level: Some(compaction.output.level),
             ..waiting(tree, JobType::Compaction)
         })
     }
@@ -69,15 +74,18 @@ fn flushes(tree: &Tree, jobs: &TreeJobs) -> Vec<JobView> {
     let oldest_first = state.immutables.iter().rev().enumerate();
     let view = |(place, immutable): (usize, &Arc<ImmutableMemtable>)| {
         let is_running = jobs.is_flushing && place == 0;
-        let what = match (&jobs.flushing, is_running) {
-            (Some(merge), true) => describe(merge),
-            _ => format!("a memtable with {} entries", immutable.memtable.len()),
+        let merge = jobs.flushing.as_ref().filter(|_| is_running);
+        let what = match merge {
+            Some(merge) => describe(merge),
+            None => format!("a memtable with {} entries", immutable.memtable.len()),
         };
         JobView {
             state: if is_running { JobState::Running } else { JobState::Queued },
             what,
             why: immutable.reason.to_string(),
             total_bytes: immutable.memtable.memory().used_bytes() as u64,
+            inputs: merge.map(inputs).unwrap_or_default(),
+            output_level: Some(merge.map_or(0, |merge| merge.output.level)),
             ..waiting(tree, JobType::Flush)
         }
     };
@@ -98,5 +106,12 @@ fn waiting(tree: &Tree, job: JobType) -> JobView {
         written_bytes: None,
         share: None,
         running_micros: None,
+        inputs: Vec::new(),
+        output_level: None,
     }
+}
+
+/// Returns the numbers of the tables that a job takes.
+fn inputs(compaction: &Compaction) -> Vec<u64> {
+    compaction.tables().map(|table| table.id.0).collect()
 }
