@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use libm::expm1;
 use serde::Serialize;
 use terrane_policy::Design;
-use terrane_sim::{
-    InitialTree, Simulation, SimulationOutcome, SimulationSetup, SimulationWindow, initial_tree,
-};
+use terrane_sim::{Simulation, SimulationOutcome, SimulationSetup, SimulationWindow};
 
 use crate::events::events;
 use crate::levels;
@@ -101,10 +99,9 @@ struct Results {
 /// Runs a simulation.
 pub(crate) fn play(request: &SimulationRequest) -> Result<Played, String> {
     let setup = request.setup()?;
-    let start = request.start(&setup);
-    let tree = initial_tree(&setup, start, request.seed);
+    let (tree, is_empty) = request.tree(&setup)?;
     let (outcome, _) = Simulation::new(&setup, tree).run(request.seconds);
-    let windows = Windows::of(&setup, start == InitialTree::Empty, &outcome);
+    let windows = Windows::of(&setup, is_empty, &outcome);
     Ok(Played {
         design: setup.design.to_string(),
         seconds: outcome.seconds,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use terrane_policy::ParseError;
 use terrane_sim::{
-    Arrival, InitialTree, MachineModel, ReadLoad, SimulationSetup, Skew, WriteLoad, WriteMix,
+    Arrival, InitialTree, MachineModel, ReadLoad, SimulatedTree, SimulationSetup, Skew, WriteLoad,
+    WriteMix, initial_tree, tree_of_runs,
 };
 
 use crate::design;
@@ -16,6 +17,10 @@ const LOADED_FLUSHES_MAX: f64 = 400.0;
 
 /// The longest time, in seconds.
 const SECONDS_MAX: f64 = 3.6e8;
+
+/// The most levels and runs of a tree that is given.
+const LEVELS_MAX: usize = 64;
+const RUNS_MAX: usize = 4096;
 
 /// The most windows.
 const WINDOWS_MAX: f64 = 10_000.0;
@@ -31,6 +36,9 @@ pub(crate) struct SimulationRequest {
     /// `empty`, `loaded`, `settled` or `auto`.
     #[serde(deserialize_with = "parsed")]
     pub(crate) start: InitialTree,
+    /// The entries of the runs of each level, newest first, from level 0 on; `null` for `start`.
+    #[serde(default)]
+    pub(crate) runs: Option<Vec<Vec<f64>>>,
     /// The seed of a settled tree.
     pub(crate) seed: u64,
     /// Virtual time, in seconds.
@@ -103,8 +111,25 @@ fn check(what: &str, value: f64, least: f64, most: f64) -> Result<f64, String> {
 }
 
 impl SimulationRequest {
-    /// Returns the tree to start from.
-    pub(crate) fn start(&self, setup: &SimulationSetup) -> InitialTree {
+    /// Returns the tree that a simulation begins with, and whether it is empty.
+    pub(crate) fn tree(&self, setup: &SimulationSetup) -> Result<(SimulatedTree, bool), String> {
+        let Some(runs) = &self.runs else {
+            let start = self.start(setup);
+            return Ok((initial_tree(setup, start, self.seed), start == InitialTree::Empty));
+        };
+        if runs.len() > LEVELS_MAX || runs.iter().map(Vec::len).sum::<usize>() > RUNS_MAX {
+            return Err(format!(
+                "a tree to start from has at most {LEVELS_MAX} levels and {RUNS_MAX} runs"
+            ));
+        }
+        for entries in runs.iter().flatten() {
+            check("the number of entries of a run", *entries, 1.0, RECORDS_MAX)?;
+        }
+        Ok((tree_of_runs(setup, runs), false))
+    }
+
+    /// Returns the tree to start from if it is not given.
+    fn start(&self, setup: &SimulationSetup) -> InitialTree {
         let bytes = setup.workload.records * setup.workload.record_bytes;
         let flushes = bytes / setup.design.buffer_bytes.max(1) as f64;
         match self.start {

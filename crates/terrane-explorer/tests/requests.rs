@@ -211,3 +211,34 @@ fn bad_simulations_are_refused() {
         assert!(error.contains(part), "{path} {value}: {error}");
     }
 }
+
+#[test]
+fn a_simulation_begins_with_given_runs() {
+    let with = |runs: Value| simulation(|request| request["runs"] = runs);
+    let played = ok(&with(json!([[500, 400], [], [9000]])));
+    let event = &played["events"][0];
+    assert_eq!(event[1], "start");
+    // Run, level and entries of each table, by run.
+    let mut runs: Vec<(u64, u64, f64)> = Vec::new();
+    for table in event[2].as_array().unwrap() {
+        let (run, level) = (table[1].as_u64().unwrap(), table[2].as_u64().unwrap());
+        match runs.iter_mut().find(|known| (known.0, known.1) == (run, level)) {
+            Some(known) => known.2 += table[6].as_f64().unwrap(),
+            None => runs.push((run, level, table[6].as_f64().unwrap())),
+        }
+    }
+    runs.sort_by(|one, other| (one.1, other.0).cmp(&(other.1, one.0)));
+    let levels: Vec<u64> = runs.iter().map(|run| run.1).collect();
+    assert_eq!(levels, [0, 0, 2]);
+    for ((.., entries), wanted) in runs.iter().zip([500.0, 400.0, 9000.0]) {
+        assert!((entries - wanted).abs() < wanted * 0.02, "{runs:?}");
+    }
+    for (runs, part) in [
+        (json!([[0]]), "the number of entries of a run is 0"),
+        (json!([[-5]]), "the number of entries of a run is -5"),
+        (json!(vec![json!([]); 65]), "at most 64 levels"),
+        (json!([vec![1; 5000]]), "at most 64 levels and 4096 runs"),
+    ] {
+        assert!(error(&with(runs).to_string()).contains(part));
+    }
+}

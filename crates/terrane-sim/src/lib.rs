@@ -45,7 +45,7 @@ pub use outcome::{
 };
 pub use phases::{RateVerdict, TwoPhases, two_phases};
 pub use simulation::{OtherTree, Simulation, SimulationSetup};
-pub use start::{InitialTree, initial_tree, initial_trees, tree_like};
+pub use start::{InitialTree, initial_tree, initial_trees, tree_like, tree_of_runs};
 pub use trace::{TableChange, TraceEvent, TraceKind, TracedMerge, TracedTable};
 pub use tree::SimulatedTree;
 pub use unplayed::unplayed;

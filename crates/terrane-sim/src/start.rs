@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use terrane_policy::random::SplitMix64;
-use terrane_policy::{ParseError, Scheduler, TreeShape};
+use terrane_policy::{ParseError, Run, Scheduler, TreeShape};
 
 use crate::keys::{Content, Population};
 use crate::simulation::{Simulation, SimulationSetup};
@@ -58,14 +58,20 @@ impl FromStr for InitialTree {
 /// Returns a tree with the runs of a real one, each with its number of entries. The oldest run
 /// counts as loaded records, the others as updates.
 pub fn tree_like(setup: &SimulationSetup, shape: &TreeShape) -> SimulatedTree {
+    let entries = |run: &Run| run.tables.iter().map(|table| table.entries as f64).sum();
+    let levels = shape.levels.iter().map(|level| level.runs.iter().map(entries).collect());
+    tree_of_runs(setup, &levels.collect::<Vec<_>>())
+}
+
+/// Like [`tree_like`], for the entries of the runs of each level, newest first.
+pub fn tree_of_runs(setup: &SimulationSetup, levels: &[Vec<f64>]) -> SimulatedTree {
     let mut tree = initial_tree(setup, InitialTree::Empty, 0);
     let mut is_oldest = true;
-    for (level, content) in shape.levels.iter().enumerate().rev() {
-        for run in content.runs.iter().rev() {
-            let entries = run.tables.iter().map(|table| table.entries as f64).sum::<f64>();
+    for (level, runs) in levels.iter().enumerate().rev() {
+        for entries in runs.iter().rev() {
             let content = match is_oldest {
-                true => tree.keys().after_load(entries),
-                false => holding(tree.keys(), entries),
+                true => tree.keys().after_load(*entries),
+                false => holding(tree.keys(), *entries),
             };
             is_oldest = false;
             tree.add_run(level, &content, (0, 0), 0);

@@ -57,6 +57,8 @@ export interface Simulate {
   workload: Workload;
   machine: Machine;
   start: string;
+  /** The entries of the runs of each level, newest first; null for `start`. */
+  runs: number[][] | null;
   seed: number;
   seconds: number;
   windows: number;

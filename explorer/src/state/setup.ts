@@ -28,6 +28,7 @@ export const DATA: Field[] = [
   { key: "keys", label: "Keys", kind: "text", initial: "uniform", hint: "uniform or zipf(0.99)" },
   { key: "ttl", label: "Time to live", kind: "duration", initial: "", optional: true, hint: "such as 1h; empty: for ever" },
   { key: "start", label: "Start", kind: "text", initial: "auto", hint: "the tree at the start", options: ["auto", "empty", "loaded", "settled"] },
+  { key: "runs", label: "Start runs", kind: "text", initial: "", optional: true, hint: "instead: levels from 0 on, each with the entries of its runs, such as 900,900;5e4" },
 ];
 
 export const OPERATIONS: Field[] = [
@@ -103,8 +104,17 @@ export function fromHash(hash: string): { setup: Setup; view: Record<string, str
   return { setup, view };
 }
 
+/** Reads the runs to start from: levels separated by semicolons, the entries of runs by commas, newest first. */
+export function runsOf(text: string): number[][] {
+  const levels = text.split(";").map((level) => level.split(",").map((run) => run.trim()).filter((run) => run !== "" && run !== "-"));
+  return levels.map((level) => level.map((run) => quantity(run) ?? NaN));
+}
+
 /** Returns why a text is no value of a field; undefined if it is one. */
 export function fault(field: Field, text: string): string | undefined {
+  if (field.key === "runs" && runsOf(text).flat().some((entries) => !(entries >= 1))) {
+    return `${field.label}: '${text}' is no list of entries such as 900,900;5e4`;
+  }
   if (text.trim() === "") return field.optional ? undefined : `${field.label} is missing`;
   switch (field.kind) {
     case "text":
@@ -161,7 +171,7 @@ export function requestOf(setup: Setup, design: string): Simulate {
     request_seconds: share("request-time") * 1e-6,
   };
   return {
-    call: "simulate", design, workload, machine, start: text("start"), seed: Math.round(number("seed")),
+    call: "simulate", design, workload, machine, start: text("start"), runs: text("runs") === "" ? null : runsOf(text("runs")), seed: Math.round(number("seed")),
     seconds: duration(text("time")) ?? 0, windows: WINDOWS, tables_max: TABLES_MAX, trace_max: TRACE_MAX,
   };
 }
