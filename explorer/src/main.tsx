@@ -1,6 +1,6 @@
 import { render } from "preact";
 import "./style.css";
-import { App } from "./view/App";
+import { Root } from "./view/Root";
 
 const place = document.getElementById("app");
-if (place) render(<App />, place);
+if (place) render(<Root />, place);

@@ -1,21 +1,7 @@
 // The page for everyone: narrow and wide, light and dark, with the keyboard alone, and with a screen reader.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { expect, test, type Page } from "@playwright/test";
+import { expect, test } from "@playwright/test";
+import { faults } from "./axe";
 import { open, SMALL, time } from "./support";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** Returns the serious faults that axe finds. */
-async function faults(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  return page.evaluate(async () => {
-    const axe = (window as unknown as { axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> } }).axe;
-    const { violations } = await axe.run();
-    const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    return serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" ")}`);
-  });
-}
 
 for (const width of [1280, 390]) {
   for (const colorScheme of ["light", "dark"] as const) {

@@ -1,6 +1,10 @@
 // What is computed beside the page.
 import { expect, test } from "@playwright/test";
 import type { Played, RawEvent, Results } from "../src/engine/requests";
+import { KeyScale, LAST, keyOf, shownKey } from "../src/live/keys";
+import type { Line, Sample } from "../src/live/messages";
+import { LiveStore } from "../src/live/store";
+import { whatIf } from "../src/live/what_if";
 import { front } from "../src/model/pareto";
 import { Player } from "../src/model/player";
 import { progress, traceOf } from "../src/model/trace";
@@ -129,4 +133,93 @@ test("names of designs differ where the designs do", () => {
     .toEqual(["tiering T=3; scheduler=fair", "tiering T=3; scheduler=greedy"]);
   expect(shortNames(["leveling", "leveling"])).toEqual(["A: leveling", "B: leveling"]);
   expect(shortNames(["leveling; filter=5"])).toEqual(["leveling"]);
+});
+
+test("keys are in order, and a place is a share of the bytes", () => {
+  expect(keyOf("é") > keyOf("z")).toBe(true);
+  expect(keyOf({ hex: "00ff" })).toBe("\u0000\u00ff");
+  expect([shownKey("ada"), shownKey("a\n"), shownKey({ hex: "00ff" })]).toEqual(["'ada'", "610a", "00ff"]);
+
+  // Two tables of a run, the second three times as large, and a small one above them over nearly all keys.
+  const span = (start: string, end: string, bytes: number) => ({ start, end, bytes });
+  const scale = new KeyScale([span("user:000", "user:300", 100), span("user:300", "user:999", 300), span("user:001", "user:998", 1)]);
+  expect(scale.place("user:000")).toBe(0);
+  expect(scale.place("user:999")).toBe(1);
+  expect(scale.place("user:300")).toBeCloseTo(0.25, 1);
+  expect(scale.place("user:001")).toBeLessThan(0.01);
+  expect(scale.place("user:998")).toBeGreaterThan(0.99);
+  expect(scale.covers("user:500") && !scale.covers("zebra")).toBe(true);
+  expect(scale.place("user:5")).toBeGreaterThan(scale.place("user:2"));
+
+  // Clusters with long prefixes, and a range without an end.
+  const clusters = new KeyScale([span("a/1", "a/2", 50), span("very/long/prefix/1", "very/long/prefix/9", 50), span("a/1", LAST, 1)]);
+  const places = ["a/1", "a/2", "very/long/prefix/1", "very/long/prefix/9", LAST].map((key) => clusters.place(key));
+  expect(places).toEqual([...places].sort((one, other) => one - other));
+  expect((places[1] ?? 0) - (places[0] ?? 0)).toBeGreaterThan(0.4);
+  expect((places[3] ?? 0) - (places[2] ?? 0)).toBeGreaterThan(0.4);
+  expect(new KeyScale([]).place("a")).toBe(0.5);
+});
+
+/** A sample of a tree at a second. */
+function sample(at: number, more: Partial<Sample> = {}, tree: Partial<Sample["trees"][number]> = {}): Sample {
+  return {
+    item: "sample", at_micros: 1e15 + at * 1e6, jobs: [], stalls: [], stalled_share: 0, latencies: [],
+    per_second: { writes: 1000, deletes: 250, gets: 500, scans: 0, scan_entries: 0, written_bytes: 0 },
+    trees: [{ keyspace: "default", design: "tiering T=4; buffer=1MiB", memtable_bytes: 1, memtable_capacity: 2, immutable_memtables: 0, levels: [], ...tree }],
+    ...more,
+  } as unknown as Sample;
+}
+
+function tables(at: number, isWhole: boolean, removed: number[], added: [number, number, number][], jobs: unknown[] = []): Line {
+  const place = ([table, run, level]: [number, number, number]) => ({ table, run, level, start: "a", end: "b", bytes: 1000, entries: 10, tombstones: 0 });
+  return { item: "tables", at_micros: 1e15 + at * 1e6, is_whole: isWhole, trees: [{ keyspace: "default", removed, added: added.map(place) }], jobs } as unknown as Line;
+}
+
+test("lines of a database make a tree that plays forward and back", () => {
+  const store = new LiveStore();
+  const job = { id: 5, keyspace: "default", job: "compaction", state: "running", what: "", why: "level 0 is full", total_bytes: 100, remaining_bytes: 40, share: 1, running_micros: 5e5 };
+  const stall = { keyspace: "default", stops: true, cause: "level-0-runs", measured: 9, delay_at: 5, stop_at: 9, until: "", micros: 0 };
+  const lines: Line[] = [
+    { item: "connected", at_micros: 1e15, database: "db", process: null, options: { durability: "sync", io_budget: "leftover(50MiB)", memory_budget: 1 } },
+    tables(1, true, [], [[1, 1, 0], [2, 2, 0]]), sample(1),
+    tables(2, false, [], [[3, 3, 0]], [{ id: 5, inputs: [1, 2], output_level: 1 }]),
+    sample(2, { jobs: [job], stalls: [stall] } as unknown as Partial<Sample>, { immutable_memtables: 2 }),
+    // Table 3 moves; the job has ended.
+    tables(3, false, [1, 2, 3], [[4, 4, 1], [3, 5, 1]]), sample(3),
+    // Another process: what was known is replaced.
+    tables(4, true, [], [[9, 1, 0]]), sample(4),
+  ];
+  for (const line of lines) store.add(line);
+  const tree = store.tree("default");
+  const at = (time: number) => { tree.seek(time); return state(tree); };
+  const forward = [1, 2, 3, 4].map(at);
+  expect(forward).toEqual([
+    JSON.stringify([["1@0", "2@0"], 0, 0, null]),
+    JSON.stringify([["1@0", "2@0", "3@0"], 1, 2, { cause: "level-0-runs", measured: 9, since: 2 }]),
+    JSON.stringify([["3@1", "4@1"], 0, 0, null]),
+    JSON.stringify([["9@0"], 0, 0, null]),
+  ]);
+  expect([3, 2, 1].map(at)).toEqual([...forward.slice(0, 3)].reverse());
+  tree.seek(2);
+  const [running] = [...tree.running];
+  if (!running) throw new Error("no job");
+  expect([running.from, running.into, running.inputs, running.began]).toEqual([0, 1, [1, 2], 1.5]);
+  expect(progress(running, 2).done).toBeCloseTo(0.6);
+
+  const question = whatIf(store, tree);
+  const { setup } = fromHash(question?.hash ?? "");
+  expect(setup.designs[0]).toBe("tiering T=4; buffer=1MiB");
+  expect(setup.designs[1]).toBe("leveling; buffer=1MiB");
+  expect(setup.values).toMatchObject({ runs: "10", records: "10", "record-size": "100", budget: "50MiB/s", update: "75", delete: "25", get: "50", arrival: "constant(1000)", time: "1h" });
+  expect(requestOf(setup, "tiering").runs).toEqual([[10]]);
+});
+
+test("runs to start from are read and checked", () => {
+  const field = DATA.find(({ key }) => key === "runs");
+  if (!field) throw new Error("no field");
+  expect([fault(field, ""), fault(field, "900,9e2;-;5M")]).toEqual([undefined, undefined]);
+  expect(fault(field, "900,many")).toContain("no list of entries");
+  expect(fault(field, "0")).toContain("no list of entries");
+  expect(requestOf({ designs: ["tiering"], values: { runs: "900,9e2;-;5M" } }, "tiering").runs).toEqual([[900, 900], [], [5e6]]);
+  expect(requestOf({ designs: ["tiering"], values: {} }, "tiering").runs).toBeNull();
 });

@@ -1,27 +1,42 @@
 //! Serves pages to browsers on this machine.
 //!
+//! | module | one line |
+//! |---|---|
+//! | [`request`] | the requests of browsers, and which of them are refused |
+//! | [`feed`] | the last hour of a database, which all pages share |
+//! | [`source`] | the thread that follows a database into a feed |
+//! | [`live`] | the live picture of a database: its page, its stream, its changes |
+//! | [`token`] | the secret in the address of a live picture |
+//!
 //! The server listens on the loopback interface alone. Other sites that a browser shows could still send it
 //! requests, directly or through a name that they let point to this machine (DNS rebinding). So a request must
-//! name this server in `Host`, and no request changes anything: only GET and HEAD are answered.
+//! name this server in `Host` and, if it has one, in `Origin`. GET and HEAD change nothing.
 
-use std::io::{self, Read, Write};
+pub(crate) mod feed;
+pub(crate) mod live;
+pub(crate) mod request;
+pub(crate) mod source;
+pub(crate) mod token;
+
+use std::borrow::Cow;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a client may take for its request, and then for the answer.
+use self::request::Request;
+
+/// How long a client may take for its request, and then for each write of the answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the server waits if the process has too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest head of a request.
-const HEAD_MAX: usize = 16 << 10;
-
-/// The most connections at a time; browsers open some in advance.
-const CONNECTIONS_MAX: usize = 64;
+/// The most connections at a time; each has a thread.
+const CONNECTIONS_MAX: usize = 256;
 
 /// The headers of every answer. The page has a policy of its own contents.
 const HEADERS: &str = "Cache-Control: no-store\r\n\
@@ -32,14 +47,68 @@ const HEADERS: &str = "Cache-Control: no-store\r\n\
     X-Content-Type-Options: nosniff\r\n\
     Connection: close\r\n";
 
-/// A server of one page.
+/// The page, which contains all of its scripts and the WebAssembly module. `cargo xtask page` builds it.
+pub(crate) static PAGE: &[u8] = include_bytes!("../page/explorer.html");
+
+/// The contents that a server shows.
+pub(crate) trait Site: Send + Sync + 'static {
+    /// Answers a request that names this server.
+    fn answer(&self, request: &Request<'_>) -> Answer;
+}
+
+/// Writes an answer without a known length.
+pub(crate) type Stream = Box<dyn FnOnce(&mut TcpStream) -> io::Result<()> + Send>;
+
+/// The answer to a request.
+pub(crate) enum Answer {
+    /// A status, the type of the content, and the content.
+    Whole(&'static str, &'static str, Cow<'static, [u8]>),
+    /// A stream of events.
+    Stream(Stream),
+}
+
+pub(crate) const OK: &str = "200 OK";
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+pub(crate) const JSON: &str = "application/json";
+
+impl Answer {
+    /// Returns a refusal with its reason.
+    pub(crate) fn refused(status: &'static str, why: &'static str) -> Self {
+        Self::Whole(status, "text/plain; charset=utf-8", Cow::Borrowed(why.as_bytes()))
+    }
+
+    /// Returns the page.
+    pub(crate) fn page() -> Self {
+        Self::Whole(OK, HTML, Cow::Borrowed(PAGE))
+    }
+
+    /// Returns the refusal of an unknown path.
+    pub(crate) fn unknown() -> Self {
+        Self::refused("404 Not Found", "There is one page, at /.\n")
+    }
+}
+
+/// A site that is the page alone.
 #[derive(Debug)]
-pub(crate) struct PageServer {
+pub(crate) struct PageAlone;
+
+impl Site for PageAlone {
+    fn answer(&self, request: &Request<'_>) -> Answer {
+        if !request.is_read() {
+            return Answer::refused("405 Method Not Allowed", "Only GET and HEAD are answered.\n");
+        }
+        if request.is_for_page() { Answer::page() } else { Answer::unknown() }
+    }
+}
+
+/// A server for the browsers of this machine.
+#[derive(Debug)]
+pub(crate) struct WebServer {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl PageServer {
+impl WebServer {
     /// Listens on a port of the loopback interface; 0 is any free one.
     pub(crate) fn listen(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
@@ -51,11 +120,11 @@ impl PageServer {
         self.address
     }
 
-    /// Serves an HTML page to every client until the process ends.
+    /// Serves a site to every client until the process ends.
     ///
     /// # Errors
     /// The listener failed. A connection that fails only ends itself.
-    pub(crate) fn serve(&self, page: &'static [u8]) -> io::Result<()> {
+    pub(crate) fn serve(&self, site: &Arc<impl Site>) -> io::Result<()> {
         let open = Arc::new(AtomicUsize::new(0));
         loop {
             let stream = match self.listener.accept() {
@@ -71,10 +140,10 @@ impl PageServer {
                 continue;
             }
             open.fetch_add(1, Ordering::Relaxed);
-            let (counted, port) = (Arc::clone(&open), self.address.port());
+            let (counted, port, site) = (Arc::clone(&open), self.address.port(), Arc::clone(site));
             let answer = move || {
                 // The client has gone, or was too slow.
-                let _ = answer_on(stream, port, page);
+                let _ = answer_on(stream, port, &*site);
                 counted.fetch_sub(1, Ordering::Relaxed);
             };
             let started = thread::Builder::new().name("terrane-page".to_owned()).spawn(answer);
@@ -86,27 +155,38 @@ impl PageServer {
 }
 
 /// Reads a request, and answers it.
-fn answer_on(mut stream: TcpStream, port: u16, page: &[u8]) -> io::Result<()> {
+fn answer_on(mut stream: TcpStream, port: u16, site: &dyn Site) -> io::Result<()> {
     let until = Instant::now() + TIMEOUT;
-    let head = read_head(&mut stream, |stream| {
+    let message = request::read(&mut stream, |stream| {
         let left = until.saturating_duration_since(Instant::now());
-        let is_over = left.is_zero();
-        if is_over {
+        if left.is_zero() {
             Err(io::ErrorKind::TimedOut.into())
         } else {
             stream.set_read_timeout(Some(left))
         }
     })?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let Answer { status, body, with_body } = answer(&head, port, page);
-    let kind = if status == OK { "text/html" } else { "text/plain" };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\n{HEADERS}\r\n",
-        body.len()
-    )?;
-    if with_body {
-        stream.write_all(body)?;
+    let (answer, with_body) = match Request::parse(&message, port) {
+        Ok(request) => (site.answer(&request), !request.is_head()),
+        Err((status, why)) => (Answer::refused(status, why), true),
+    };
+    match answer {
+        Answer::Whole(status, kind, body) => {
+            let len = body.len();
+            write!(
+                stream,
+                "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len}\r\n{HEADERS}\r\n"
+            )?;
+            if with_body {
+                stream.write_all(&body)?;
+            }
+        }
+        Answer::Stream(events) => {
+            write!(stream, "HTTP/1.1 {OK}\r\nContent-Type: text/event-stream\r\n{HEADERS}\r\n")?;
+            if with_body {
+                events(&mut stream)?;
+            }
+        }
     }
     stream.flush()
 }
@@ -116,96 +196,60 @@ fn is_of_listener(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::InvalidInput | io::ErrorKind::NotConnected)
 }
 
-/// Returns the bytes up to the end of the headers, or the first ones if there are too many. Calls `before` before
-/// each read.
-fn read_head(
-    stream: &mut TcpStream,
-    before: impl Fn(&TcpStream) -> io::Result<()>,
-) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    let mut part = [0; 2048];
-    while head.len() < HEAD_MAX && !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        before(stream)?;
-        match stream.read(&mut part)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            len => head.extend_from_slice(part.get(..len).unwrap_or_default()),
-        }
-    }
-    Ok(head)
-}
-
-const OK: &str = "200 OK";
-
-struct Answer<'a> {
-    status: &'static str,
-    body: &'a [u8],
-    with_body: bool,
-}
-
-/// Decides on the answer to a request.
-fn answer<'a>(head: &[u8], port: u16, page: &'a [u8]) -> Answer<'a> {
-    let refuse =
-        |status, body: &'static str| Answer { status, body: body.as_bytes(), with_body: true };
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut request = httparse::Request::new(&mut headers);
-    if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
-        return refuse("400 Bad Request", "This is not an HTTP/1 request.\n");
-    }
-    let mut hosts = request.headers.iter().filter(|one| one.name.eq_ignore_ascii_case("host"));
-    let host = hosts.next().and_then(|header| std::str::from_utf8(header.value).ok());
-    // Browsers leave out the port of HTTP.
-    let plain = |host: &'static str| (port == 80).then(|| host.to_owned());
-    let names =
-        ["127.0.0.1", "localhost"].map(|host| [Some(format!("{host}:{port}")), plain(host)]);
-    let is_own =
-        |host: &str| names.iter().flatten().flatten().any(|name| name.eq_ignore_ascii_case(host));
-    if hosts.next().is_some() || !host.is_some_and(is_own) {
-        return refuse("403 Forbidden", "The request names another server.\n");
-    }
-    let is_head = request.method == Some("HEAD");
-    if !is_head && request.method != Some("GET") {
-        return refuse("405 Method Not Allowed", "Only GET and HEAD are answered.\n");
-    }
-    let path = request.path.map(|path| path.split('?').next().unwrap_or(path));
-    let answer = match path {
-        Some("/" | "/index.html") => Answer { status: OK, body: page, with_body: true },
-        _ => refuse("404 Not Found", "There is one page, at /.\n"),
+/// Opens an address in the browser of the desktop. Without a desktop, the printed address must do.
+pub(crate) fn open_in_browser(address: &str) {
+    let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
+        ("open", &[])
+    } else if cfg!(windows) {
+        ("rundll32", &["url.dll,FileProtocolHandler"])
+    } else if std::env::var_os("DISPLAY").or_else(|| std::env::var_os("WAYLAND_DISPLAY")).is_some()
+    {
+        ("xdg-open", &[])
+    } else {
+        return;
     };
-    Answer { with_body: !is_head, ..answer }
+    let mut command = Command::new(program);
+    command.args(arguments).arg(address);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C ends the server, and not the browser.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    // A browser may run for as long as its user likes.
+    drop(command.spawn());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn status(head: &str) -> (&'static str, bool) {
-        let answer = answer(head.as_bytes(), 7000, b"page");
-        (answer.status, answer.with_body)
+    fn status(message: &str) -> &'static str {
+        match Request::parse(message.as_bytes(), 7000) {
+            Ok(request) => match PageAlone.answer(&request) {
+                Answer::Whole(status, _, _) => status,
+                Answer::Stream(_) => "stream",
+            },
+            Err((status, _)) => status,
+        }
     }
 
     #[test]
-    fn only_this_server_is_asked_and_only_for_its_page() {
+    fn the_page_alone_is_read() {
         let local = "Host: 127.0.0.1:7000\r\n\r\n";
-        assert_eq!(status(&format!("GET / HTTP/1.1\r\n{local}")), ("200 OK", true));
-        assert_eq!(status("GET /?a=1 HTTP/1.1\r\nhOST: localhost:7000\r\n\r\n"), ("200 OK", true));
-        assert_eq!(status(&format!("HEAD /index.html HTTP/1.1\r\n{local}")), ("200 OK", false));
-        assert_eq!(status(&format!("GET /../x HTTP/1.1\r\n{local}")).0, "404 Not Found");
-        assert_eq!(status(&format!("POST / HTTP/1.1\r\n{local}")).0, "405 Method Not Allowed");
-        for host in
-            ["evil.example:7000", "127.0.0.1", "127.0.0.1:7001", "localhost.evil.example:7000"]
-        {
-            let head = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
-            assert_eq!(status(&head).0, "403 Forbidden", "{host}");
+        assert_eq!(status(&format!("GET / HTTP/1.1\r\n{local}")), OK);
+        assert_eq!(status("GET /?a=1 HTTP/1.1\r\nhOST: localhost:7000\r\n\r\n"), OK);
+        assert_eq!(status(&format!("HEAD /index.html HTTP/1.1\r\n{local}")), OK);
+        assert_eq!(status(&format!("GET /../x HTTP/1.1\r\n{local}")), "404 Not Found");
+        assert_eq!(status(&format!("GET /live/stream HTTP/1.1\r\n{local}")), "404 Not Found");
+        assert_eq!(status(&format!("POST / HTTP/1.1\r\n{local}")), "405 Method Not Allowed");
+    }
+
+    #[test]
+    fn the_page_contains_everything() {
+        let page = std::str::from_utf8(PAGE).unwrap();
+        assert!(page.contains("<title>Terrane: design explorer</title>"));
+        for other in [" src=\"", "<link rel=\"stylesheet\"", "SCRIPT-HASHES", "'unsafe-inline'"] {
+            assert!(!page.contains(other), "{other}");
         }
-        assert_eq!(status("GET / HTTP/1.1\r\nHost: LOCALHOST:7000\r\n\r\n").0, "200 OK");
-        let on_80 = |host: &str| {
-            answer(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes(), 80, b"").status
-        };
-        assert_eq!((on_80("localhost"), on_80("127.0.0.1:80")), ("200 OK", "200 OK"));
-        assert_eq!(on_80("evil.example"), "403 Forbidden");
-        assert_eq!(status("GET / HTTP/1.1\r\n\r\n").0, "403 Forbidden");
-        let two = "GET / HTTP/1.1\r\nHost: localhost:7000\r\nHost: evil.example\r\n\r\n";
-        assert_eq!(status(two).0, "403 Forbidden");
-        assert_eq!(status("\x16\x03\x01 hello\r\n\r\n").0, "400 Bad Request");
+        assert!(page.len() < 1 << 20);
     }
 }

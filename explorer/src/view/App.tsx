@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, endSimulations } from "../engine/client";
 import type { Catalogue } from "../engine/requests";
+import type { LiveStore } from "../live/store";
 import { Clock } from "../state/clock";
 import { runOf, type Run } from "../state/run";
 import { DESIGNS_MAX, fromHash, toHash, withValue, type Setup } from "../state/setup";
@@ -8,6 +9,7 @@ import { Charts } from "./Charts";
 import { ClockBar } from "./ClockBar";
 import { DesignEditor } from "./DesignEditor";
 import { EXAMPLES } from "./examples";
+import { OpenRecording } from "./live/OpenRecording";
 import { Lookup } from "./Lookup";
 import { ResultsTable } from "./Results";
 import { SetupForm } from "./SetupForm";
@@ -24,7 +26,7 @@ function keyOf(text: string | undefined): number | null {
   return Number.isFinite(key) ? Math.min(0.999_999, Math.max(0, key)) : null;
 }
 
-export function App() {
+export function App({ onRecording }: { onRecording(store: LiveStore): void }) {
   const clock = useMemo(() => new Clock(), []);
   const first = useMemo(() => fromHash(location.hash), []);
   const [setup, setSetup] = useState<Setup>(first.setup);
@@ -68,6 +70,7 @@ export function App() {
     });
     return () => {
       window.removeEventListener("hashchange", changed);
+      window.clearTimeout(waiting);
       end();
     };
   }, []);
@@ -132,6 +135,7 @@ export function App() {
           {EXAMPLES.map((example) => <a key={example.title} href={example.hash}>{example.title}</a>)}
         </nav>
         <TourList onStart={go} />
+        <OpenRecording onOpen={onRecording} />
       </header>
       <div class="page">
         <details class="setup" open={window.matchMedia("(min-width: 861px)").matches}>

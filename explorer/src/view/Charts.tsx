@@ -1,10 +1,9 @@
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import type uPlot from "uplot";
 import type { Windows } from "../engine/requests";
 import type { Clock } from "../state/clock";
 import type { Run } from "../state/run";
 import { bytes, clock as clockText, count, factor, plain, seconds } from "../model/words";
+import { axes, cursor, usePlot } from "./plot";
 import { SERIES, colour, seriesColour, shortNames } from "./series";
 
 interface Line {
@@ -70,74 +69,6 @@ function Legend({ runs }: { runs: Run[] }) {
       ))}
     </ul>
   );
-}
-
-/** Draws the time of the clock. */
-function cursor(clock: Clock): uPlot.Plugin {
-  return {
-    hooks: {
-      draw: (plot) => {
-        const x = plot.valToPos(clock.at, "x", true);
-        plot.ctx.save();
-        plot.ctx.strokeStyle = colour("text");
-        plot.ctx.globalAlpha = 0.5;
-        plot.ctx.beginPath();
-        plot.ctx.moveTo(x, plot.bbox.top);
-        plot.ctx.lineTo(x, plot.bbox.top + plot.bbox.height);
-        plot.ctx.stroke();
-        plot.ctx.restore();
-      },
-    },
-  };
-}
-
-/** Distances of the labels of the clock, in seconds. */
-const STEPS = [1, 5, 10, 30, 60, 300, 600, 1200, 1800, 3600, 7200, 14_400, 43_200, 86_400, 864_000];
-
-function axes(format: (value: number) => string): uPlot.Axis[] {
-  const both = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
-  return [
-    { ...both, values: (_, values) => values.map(clockText), incrs: STEPS, space: 70, size: 26 },
-    { ...both, values: (_, values) => values.map((value) => (value === null ? "" : format(value))), size: 66 },
-  ];
-}
-
-function usePlot(
-  make: (width: number) => { options: uPlot.Options; data: uPlot.AlignedData } | null,
-  clock: Clock,
-  dependencies: unknown[],
-) {
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return undefined;
-    let plot: uPlot | undefined;
-    const build = () => {
-      plot?.destroy();
-      const made = make(element.clientWidth);
-      plot = made ? new uPlot(made.options, made.data, element) : undefined;
-    };
-    build();
-    let last = 0;
-    const end = clock.listen(() => {
-      // The line of the clock needs no more than ten pictures a second.
-      const now = performance.now();
-      if (now - last < 100 && clock.playing) return;
-      last = now;
-      plot?.redraw(false, false);
-    });
-    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: 170 }));
-    observer.observe(element);
-    const dark = window.matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", build);
-    return () => {
-      end();
-      observer.disconnect();
-      dark.removeEventListener("change", build);
-      plot?.destroy();
-    };
-  }, dependencies);
-  return place;
 }
 
 function ChartView({ chart, runs, clock }: { chart: Chart; runs: Run[]; clock: Clock }) {

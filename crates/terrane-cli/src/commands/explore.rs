@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -11,10 +11,7 @@ use terrane_lab::input::spec;
 
 use crate::exit::{Exit, usage};
 use crate::output;
-use crate::web::PageServer;
-
-/// The page, which contains all of its scripts and the WebAssembly module. `cargo xtask page` builds it.
-static PAGE: &[u8] = include_bytes!("../../page/explorer.html");
+use crate::web::{PAGE, PageAlone, WebServer, open_in_browser};
 
 /// The most designs that the page compares.
 const DESIGNS_MAX: usize = 4;
@@ -63,7 +60,7 @@ impl ExploreArgs {
     }
 
     fn serve(&self, fragment: &str) -> Result<Exit> {
-        let server = PageServer::listen(self.port)
+        let server = WebServer::listen(self.port)
             .with_context(|| format!("cannot listen on port {}", self.port))?;
         let address = format!("http://{}/{}", server.address(), fragment);
         let mut out = output::stdout();
@@ -71,9 +68,9 @@ impl ExploreArgs {
         out.flush()?;
         drop(out);
         if !self.no_browser {
-            open(&address);
+            open_in_browser(&address);
         }
-        server.serve(PAGE).context("cannot serve the page")?;
+        server.serve(&Arc::new(PageAlone)).context("cannot serve the page")?;
         Ok(Exit::Done)
     }
 
@@ -113,28 +110,6 @@ fn escaped(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
-/// Opens an address in the browser of the desktop. Without a desktop, the printed address must do.
-fn open(address: &str) {
-    let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
-        ("open", &[])
-    } else if cfg!(windows) {
-        ("rundll32", &["url.dll,FileProtocolHandler"])
-    } else if std::env::var_os("DISPLAY").or_else(|| std::env::var_os("WAYLAND_DISPLAY")).is_some()
-    {
-        ("xdg-open", &[])
-    } else {
-        return;
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).arg(address);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Ctrl-C ends the server, and not the browser.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    // A browser may run for as long as its user likes.
-    drop(command.spawn());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,15 +117,5 @@ mod tests {
     #[test]
     fn designs_are_escaped() {
         assert_eq!(escaped("tiering T=4; L0=2"), "tiering%20T%3D4%3B%20L0%3D2");
-    }
-
-    #[test]
-    fn the_page_contains_everything() {
-        let page = std::str::from_utf8(PAGE).unwrap();
-        assert!(page.contains("<title>Terrane: design explorer</title>"));
-        for other in [" src=\"", "<link rel=\"stylesheet\"", "SCRIPT-HASHES", "'unsafe-inline'"] {
-            assert!(!page.contains(other), "{other}");
-        }
-        assert!(page.len() < 1 << 20);
     }
 }

@@ -7,11 +7,13 @@
 //! | [`tls`] | the flags of TLS |
 //! | [`log`] | the log on standard error |
 //! | [`advice`] | the answer to `TERRANE.ADVISE` |
+//! | [`picture`] | the live picture in a browser |
 
 mod address;
 mod advice;
 mod arguments;
 mod log;
+mod picture;
 mod tls;
 
 use std::io::Write;
@@ -27,10 +29,12 @@ use terrane_server::{Handle, Report, Server};
 
 use self::arguments::ServeArguments;
 use self::log::LogArguments;
+use self::picture::Picture;
 use crate::control::ControlFlag;
 use crate::engine_flags::EngineFlags;
 use crate::exit::Exit;
 use crate::output;
+use crate::web::live::WebFlags;
 use terrane_lab::host::interrupt::INTERRUPTED;
 use terrane_lab::input::spec;
 use terrane_lab::output::human;
@@ -77,6 +81,9 @@ pub(crate) struct ServeArgs {
     control: ControlFlag,
 
     #[command(flatten)]
+    web: WebFlags,
+
+    #[command(flatten)]
     engine: EngineFlags,
 }
 
@@ -115,6 +122,7 @@ impl ServeArgs {
     fn serve(&self, db: &Db, config: terrane_server::Config) -> Result<Report> {
         let wanted = config.limits.connections;
         let server = Server::bind(db.clone(), config)?;
+        let picture = self.web.web.then(|| Picture::begin(&self.web, db)).transpose()?;
         if server.connections_max() < wanted {
             tracing::warn!(
                 target: "terrane_server",
@@ -124,11 +132,11 @@ impl ServeArgs {
             );
         }
         end_on_signal(server.handle())?;
-        self.print_banner(&server)?;
+        self.print_banner(&server, picture.as_ref())?;
         Ok(server.run()?)
     }
 
-    fn print_banner(&self, server: &Server) -> Result<()> {
+    fn print_banner(&self, server: &Server, picture: Option<&Picture>) -> Result<()> {
         let mut out = output::text();
         let db = server.database();
         let tcp = server.addresses().into_iter().map(|address| address.to_string());
@@ -140,6 +148,9 @@ impl ServeArgs {
         writeln!(out, "listening   {}", addresses.join(", "))?;
         if let Some(metrics) = server.metrics_address() {
             writeln!(out, "metrics     http://{metrics}/metrics")?;
+        }
+        if let Some(picture) = picture {
+            writeln!(out, "picture     {}", picture.address)?;
         }
         out.flush()?;
         Ok(())

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `page` | a sample as lines of text |
 //! | `screen` | the terminal while a page is refreshed in it |
+//! | `live` | the picture in a browser, and recordings |
 
+mod live;
 mod page;
 mod screen;
 
@@ -23,6 +25,7 @@ use crate::database::Database;
 use crate::exit::Exit;
 use crate::output;
 use crate::terminal::{Paint, is_output_for_people};
+use crate::web::live::WebFlags;
 use terrane_lab::input::quantity::{count_in, time};
 use terrane_lab::output::json::write_line;
 
@@ -30,12 +33,21 @@ use terrane_lab::output::json::write_line;
 const INTERVAL_MAX: Duration = Duration::from_secs(3600);
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
+const EXAMPLES: &str = "\
+Examples:
+  terrane top ./db
+  terrane top ./db --json --interval 10s
+  terrane top ./db --web
+  terrane top ./db --record incident.jsonl";
+
 /// Show operations, latencies, stalls, jobs, memory and trees of a database, refreshed in place
 ///
 /// The process that has the database open must serve a control socket; otherwise the page shows the
 /// contents of the files. On a terminal, q or Ctrl-C leaves. Without a terminal, one page is
-/// printed. A page covers the interval before it.
+/// printed. A page covers the interval before it. With --web, a browser shows the tree as well, its
+/// jobs, the last hour, and events, until Ctrl-C.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct TopArgs {
     /// The directory of the database
     db: PathBuf,
@@ -45,17 +57,32 @@ pub(crate) struct TopArgs {
     interval: Duration,
 
     /// The number of pages [default: until q or Ctrl-C; without a terminal 1, with --json no limit]
-    #[arg(long, value_name = "COUNT", value_parser = count_in::<u64>(1..=u64::MAX))]
+    #[arg(long, value_name = "COUNT", conflicts_with = "web", value_parser = count_in::<u64>(1..=u64::MAX))]
     count: Option<u64>,
 
     /// Print a JSON object per interval
-    #[arg(long)]
+    #[arg(long, conflicts_with = "web")]
     json: bool,
+
+    #[command(flatten)]
+    web: WebFlags,
+
+    /// With --web, print the address and open no browser
+    #[arg(long, requires = "web")]
+    no_browser: bool,
+
+    /// Write samples, tables and events to a new file, which the page of --web or `terrane explore`
+    /// opens later; until Ctrl-C
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["count", "json"])]
+    record: Option<PathBuf>,
 }
 
 impl TopArgs {
     /// Shows the pages.
     pub(crate) fn run(&self) -> Result<Exit> {
+        if self.web.web || self.record.is_some() {
+            return self.follow();
+        }
         let mut database = Database::to_view(&self.db)?;
         let interval_millis = millis(self.interval);
         let origin = Origin::of(&self.db, &database);

@@ -10,6 +10,8 @@ mod designs;
 mod ends;
 mod files;
 mod imports;
+#[cfg(unix)]
+mod live;
 mod numbers;
 #[cfg(unix)]
 mod odd_paths;

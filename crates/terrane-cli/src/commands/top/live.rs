@@ -1,0 +1,44 @@
+//! The picture in a browser, and recordings.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+
+use super::TopArgs;
+use crate::exit::Exit;
+use crate::open;
+use crate::output;
+use crate::web::feed::Feed;
+use crate::web::open_in_browser;
+use crate::web::source::Source;
+
+impl TopArgs {
+    /// Follows the database into a browser, a recording or both, until Ctrl-C.
+    pub(super) fn follow(&self) -> Result<Exit> {
+        // Reports the problem with the directory, if it holds no database.
+        open::read_only(&self.db)?;
+        let feed = Arc::new(Feed::default());
+        if let Some(path) = &self.record {
+            feed.record_to(path).with_context(|| format!("cannot write {}", path.display()))?;
+            let _ = writeln!(io::stderr(), "recording to {}, until Ctrl-C", path.display());
+        }
+        let source = Arc::new(Source::Served(self.db.clone()));
+        let picture = self.web.web.then(|| self.web.listen(&source, &feed)).transpose()?;
+        let following = source.follow(feed, self.interval).context("cannot start a thread")?;
+        if let Some(picture) = picture {
+            let address = picture.address();
+            let mut out = output::stdout();
+            writeln!(out, "{address}")?;
+            out.flush()?;
+            drop(out);
+            if !self.no_browser {
+                open_in_browser(&address);
+            }
+            picture.serve().context("cannot serve the page")?;
+        }
+        // It ends with the process.
+        drop(following.join());
+        Ok(Exit::Done)
+    }
+}

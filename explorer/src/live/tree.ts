@@ -1,0 +1,203 @@
+// The tree of a keyspace, put together from samples and changes of tables.
+import { Player } from "../model/player";
+import type { Job, Step, Table, Trace } from "../model/trace";
+import { KeyScale, LAST, keyOf, type Key } from "./keys";
+import type { LoggedEvent, PlacedTable, Sample, SampleJob, SampleTree, Tables } from "./messages";
+
+/** How long steps can be undone, in seconds: as long as the command keeps lines. */
+const KEPT = 3700;
+
+/** A scale of keys is made anew once this many tables are new, or this part of all. */
+const NEW_MIN = 32;
+const NEW_PART = 0.2;
+
+/** A table with the keys that it covers. */
+export interface KeyedTable extends Table {
+  first: PlacedTable["start"];
+  last: PlacedTable["end"];
+  from: Key;
+  to: Key;
+}
+
+/** The state of a memtable and of the levels at a time. */
+interface Moment {
+  at: number;
+  tree: SampleTree;
+}
+
+function emptyTrace(): Trace {
+  return { steps: [], jobs: [], filled: [], stopped: [], seconds: 0, known: Infinity, capacity: 0 };
+}
+
+/** A tree whose trace grows. */
+export class LiveTree extends Player {
+  readonly keyspace: string;
+  /** The states of the memtable, by time. */
+  readonly moments: Moment[] = [];
+  #present = new Map<number, KeyedTable>();
+  #scale = new KeyScale([]);
+  #new = 0;
+  #jobs = new Map<string, Job>();
+  #immutable = 0;
+  #how = "proceed";
+
+  constructor(keyspace: string) {
+    super(emptyTrace());
+    this.keyspace = keyspace;
+  }
+
+  /** The newest state. */
+  get last(): SampleTree | undefined {
+    return this.moments.at(-1)?.tree;
+  }
+
+  /** Returns the state at the time of the picture. */
+  get moment(): SampleTree | undefined {
+    return this.#momentAt(this.at)?.tree;
+  }
+
+  #momentAt(at: number): Moment | undefined {
+    let [low, high] = [0, this.moments.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.moments[middle]?.at ?? 0) <= at) low = middle + 1;
+      else high = middle;
+    }
+    return this.moments[Math.max(0, low - 1)];
+  }
+
+  override activeShare(): number {
+    const tree = this.moment;
+    return tree && tree.memtable_capacity > 0 ? Math.min(1, tree.memtable_bytes / tree.memtable_capacity) : 0;
+  }
+
+  /** Returns the tables of now, which may be later than the picture. */
+  get present(): ReadonlyMap<number, KeyedTable> {
+    return this.#present;
+  }
+
+  #push(at: number, kind: string, more: Partial<Step>): void {
+    const { steps } = this.trace;
+    steps.push({ at: Math.max(at, steps.at(-1)?.at ?? 0), kind, removed: [], added: [], ...more });
+  }
+
+  /** Adds changes of tables. */
+  change(at: number, changes: Tables["trees"][number], isWhole: boolean): void {
+    const ids = isWhole ? [...this.#present.keys()] : changes.removed;
+    const removed = ids.map((id) => this.#present.get(id)).filter((table) => table !== undefined);
+    for (const id of ids) this.#present.delete(id);
+    const added = changes.added.map((one) => this.#tableOf(one));
+    for (const table of added) this.#present.set(table.id, table);
+    if (removed.length + added.length === 0) return;
+    this.#place(added);
+    this.#push(at, "tables", { removed, added });
+  }
+
+  #tableOf(placed: PlacedTable): KeyedTable {
+    const { table: id, run, level, bytes, entries, start: first, end: last } = placed;
+    const [from, to] = [keyOf(first), last === null ? LAST : keyOf(last)];
+    return { id, run, level, start: 0, end: 0, bytes, entries, first, last, from, to };
+  }
+
+  #place(added: KeyedTable[]): void {
+    this.#new += added.length;
+    const isOutside = added.some(({ from, to }) => !this.#scale.covers(from) || !this.#scale.covers(to));
+    if (isOutside || this.#new > Math.max(NEW_MIN, this.#present.size * NEW_PART)) {
+      this.#new = 0;
+      this.#scale = new KeyScale([...this.#present.values()].map(({ from, to, bytes }) => ({ start: from, end: to, bytes })));
+      for (const table of this.#present.values()) this.#set(table);
+      // Those of the past, too, so that the picture of a time does not depend on when it is seen.
+      for (const step of this.trace.steps) for (const table of step.removed) this.#set(table as KeyedTable);
+    } else {
+      for (const table of added) this.#set(table);
+    }
+  }
+
+  #set(table: KeyedTable): void {
+    table.start = this.#scale.place(table.from);
+    table.end = Math.max(table.start, this.#scale.place(table.to));
+  }
+
+  /** Adds a sample. `inputs` has the tables of jobs by their number. */
+  sample(at: number, sample: Sample, inputs: ReadonlyMap<number, Tables["jobs"][number]>): void {
+    const tree = sample.trees.find(({ keyspace }) => keyspace === this.keyspace);
+    if (!tree) {
+      // The keyspace was dropped, or the process has begun anew.
+      for (const job of this.#jobs.values()) this.#end(at, job);
+      this.#jobs.clear();
+      return;
+    }
+    this.moments.push({ at, tree });
+    if (tree.immutable_memtables !== this.#immutable) {
+      this.#push(at, "immutable", { immutable: [this.#immutable, tree.immutable_memtables] });
+      this.#immutable = tree.immutable_memtables;
+    }
+    this.#admit(at, sample);
+    const own = sample.jobs.filter((job) => job.keyspace === this.keyspace && job.state !== "queued");
+    const seen = new Set<string>();
+    for (const view of own) {
+      const name = view.id === null ? "flush" : String(view.id);
+      seen.add(name);
+      const job = this.#jobs.get(name) ?? this.#begin(at, name, view, inputs.get(view.id ?? -1));
+      const done = view.remaining_bytes === null || view.total_bytes === 0 ? 0 : 1 - view.remaining_bytes / view.total_bytes;
+      job.shares.push({ at, done, share: view.state === "paused" ? 0 : (view.share ?? 1) });
+    }
+    for (const [name, job] of this.#jobs) {
+      if (seen.has(name)) continue;
+      this.#jobs.delete(name);
+      this.#end(at, job);
+    }
+    this.#trim(at);
+  }
+
+  #begin(at: number, name: string, view: SampleJob, tables: Tables["jobs"][number] | undefined): Job {
+    const began = Math.max(at - (view.running_micros ?? 0) / 1e6, 0);
+    const inputs = tables?.inputs ?? [];
+    const levels = inputs.map((id) => this.#present.get(id)?.level).filter((level) => level !== undefined);
+    const job: Job = {
+      kind: view.job === "flush" ? "flush" : "merge", number: view.id ?? 0, reason: view.why,
+      from: levels.length > 0 ? Math.min(...new Set(levels)) : 0, into: tables?.output_level ?? 0, inputs,
+      read: view.total_bytes, written: view.total_bytes, began, ended: Infinity, shares: [{ at: began, done: 0, share: 1 }],
+    };
+    this.#jobs.set(name, job);
+    this.trace.jobs.push(job);
+    this.#push(at, job.kind, { began: job });
+    return job;
+  }
+
+  #end(at: number, job: Job): void {
+    job.ended = at;
+    this.#push(at, "ended", { ended: job });
+  }
+
+  #admit(at: number, sample: Sample): void {
+    const stall = sample.stalls.find(({ keyspace }) => keyspace === this.keyspace);
+    const how = !stall ? "proceed" : stall.stops ? "stop" : "delay";
+    if (how === this.#how) return;
+    const last = this.trace.steps.findLast((step) => step.admission)?.admission?.[1] ?? { how: "proceed" as const, cause: "", measured: 0, limit: 0 };
+    const block = this.trace.steps.findLast((step) => step.block)?.block?.[1] ?? null;
+    const now = { how: how as "proceed" | "delay" | "stop", cause: stall?.cause ?? "", measured: stall?.measured ?? 0, limit: stall?.stop_at ?? 0 };
+    this.#push(at, "admit", { admission: [last, now] });
+    const next = how === "stop" ? { cause: now.cause, measured: now.measured, since: at - (stall?.micros ?? 0) / 1e6 } : null;
+    if ((block === null) !== (next === null)) this.#push(at, "block", { block: [block, next] });
+    this.#how = how;
+  }
+
+  /** Adds an event of this tree to those between which the clock steps. */
+  event(at: number, event: LoggedEvent): void {
+    this.#push(at, "event", { text: event.text });
+  }
+
+  /** Forgets steps that are too old to be undone. */
+  #trim(now: number): void {
+    const { steps, jobs } = this.trace;
+    const old = steps.findIndex((step) => step.at >= now - KEPT);
+    const count = Math.min(old < 0 ? steps.length : old, this.next);
+    if (count < 1000) return;
+    steps.splice(0, count);
+    this.next -= count;
+    const running = jobs.filter((job) => job.ended >= now - KEPT);
+    jobs.splice(0, jobs.length, ...running);
+    this.moments.splice(0, this.moments.findIndex((moment) => moment.at >= now - KEPT));
+  }
+}

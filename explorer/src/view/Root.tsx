@@ -1,0 +1,42 @@
+import { useEffect, useState } from "preact/hooks";
+import type { LiveStore } from "../live/store";
+import { App } from "./App";
+import { LiveView } from "./live/LiveView";
+import { OpenRecording } from "./live/OpenRecording";
+
+/** What the address asks for. */
+type Place = { view: "explorer" } | { view: "recording" } | { view: "live"; token: string };
+
+function placeOf(hash: string): Place {
+  const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+  if (parameters.has("live")) return { view: "live", token: parameters.get("token") ?? "" };
+  return { view: parameters.has("recording") ? "recording" : "explorer" };
+}
+
+/** The explorer, a live database, or a recording of one. */
+export function Root() {
+  const [place, setPlace] = useState(() => placeOf(location.hash));
+  const [recording, setRecording] = useState<LiveStore | null>(null);
+  useEffect(() => {
+    const changed = () => setPlace(placeOf(location.hash));
+    window.addEventListener("hashchange", changed);
+    return () => window.removeEventListener("hashchange", changed);
+  }, []);
+  const open = (store: LiveStore) => {
+    setRecording(store);
+    location.hash = "#recording";
+  };
+  if (place.view === "live") return <LiveView key={place.token} token={place.token} />;
+  if (place.view === "explorer") return <App onRecording={open} />;
+  if (recording) return <LiveView key="recording" recording={recording} onRecording={open} />;
+  return (
+    <>
+      <header>
+        <h1>Recording</h1>
+        <p class="muted">A page that was loaded anew has forgotten its recording.</p>
+        <nav aria-label="pages"><a href="#">Design explorer</a></nav>
+      </header>
+      <main><OpenRecording onOpen={open} /></main>
+    </>
+  );
+}

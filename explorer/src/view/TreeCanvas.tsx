@@ -1,0 +1,90 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Player } from "../model/player";
+import type { Table } from "../model/trace";
+import { bytes } from "../model/words";
+import type { Clock } from "../state/clock";
+import { TreePicture } from "./tree_picture";
+
+interface Props {
+  player: Player | undefined;
+  /** The bytes that each level may have; absent until they are known. */
+  capacities: (number | null)[] | undefined;
+  clock: Clock;
+  /** The key that is followed. */
+  keyAt: number | null;
+  onKey?(key: number | null): void;
+  /** What the picture shows, in words. */
+  label: string;
+  /** What a table is, in words. */
+  about(table: Table): string;
+  children?: ComponentChildren;
+}
+
+/** The picture of a tree at the time of the clock. */
+export function TreeCanvas({ player, capacities, clock, keyAt, onKey, label, about, children }: Props) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const picture = useRef(new TreePicture());
+  const limits = useRef(capacities);
+  limits.current = capacities;
+  const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
+  const isKnown = capacities !== undefined;
+
+  useEffect(() => {
+    const element = canvas.current;
+    const context = element?.getContext("2d");
+    if (!element || !context || !player || !isKnown) return undefined;
+    picture.current = new TreePicture();
+    const draw = () => {
+      const [width, height] = [element.clientWidth, element.clientHeight];
+      const scale = window.devicePixelRatio || 1;
+      if (element.width !== Math.round(width * scale) || element.height !== Math.round(height * scale)) {
+        element.width = Math.round(width * scale);
+        element.height = Math.round(height * scale);
+      }
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+      player.seek(clock.at);
+      picture.current.draw(context, [width, height], player, limits.current ?? [], keyAt);
+    };
+    draw();
+    const end = clock.listen(draw);
+    const observer = new ResizeObserver(draw);
+    observer.observe(element);
+    const dark = window.matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", draw);
+    return () => {
+      end();
+      observer.disconnect();
+      dark.removeEventListener("change", draw);
+    };
+  }, [player, isKnown, clock, keyAt]);
+
+  const move = (event: PointerEvent) => {
+    const box = picture.current.at(event.offsetX, event.offsetY);
+    return setTip(box ? { x: event.offsetX, y: event.offsetY, text: about(box.table) } : null);
+  };
+  return (
+    <div class="canvas">
+      <canvas
+        ref={canvas}
+        role="img"
+        aria-label={label}
+        onPointerMove={move}
+        onPointerLeave={() => setTip(null)}
+        onClick={(event) => onKey?.(TreePicture.keyAt(event.offsetX, event.currentTarget.clientWidth))}
+      />
+      {tip && <div class="tip" style={{ left: `${tip.x + 12}px`, top: `${tip.y + 12}px` }}>{tip.text}</div>}
+      {children}
+    </div>
+  );
+}
+
+/** Returns the tree in words. */
+export function summary(player: Player): string {
+  const levels = player.levels().map((runs, level) => {
+    let size = 0;
+    for (const run of runs.values()) for (const table of run) size += table.bytes;
+    return `level ${level}: ${runs.size} runs, ${bytes(size)}`;
+  });
+  return `Tree. ${levels.join("; ") || "no tables"}. ${player.running.size} jobs are running.`;
+}
