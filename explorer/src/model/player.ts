@@ -14,6 +14,7 @@ export class Player {
   /** Grows with every change of the tables. */
   version = 0;
   #at = 0;
+  #levels: { version: number; levels: Map<number, Table[]>[] } = { version: -1, levels: [] };
 
   constructor(trace: Trace) {
     this.trace = trace;
@@ -72,8 +73,13 @@ export class Player {
     return Math.min(1, (this.#at - from) / Math.max(Math.min(until, stop) - from, 1e-9));
   }
 
-  /** Returns the tables of each level, by run from the newest. */
+  /** Returns the tables of each level, by run from the newest. The same as before while the version is. */
   levels(): Map<number, Table[]>[] {
+    if (this.#levels.version !== this.version) this.#levels = { version: this.version, levels: this.#group() };
+    return this.#levels.levels;
+  }
+
+  #group(): Map<number, Table[]>[] {
     const levels: Map<number, Table[]>[] = [];
     for (const table of this.tables.values()) {
       while (levels.length <= table.level) levels.push(new Map());

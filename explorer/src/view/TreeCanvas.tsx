@@ -60,8 +60,8 @@ export function TreeCanvas({ player, capacities, clock, keyAt, onKey, label, abo
   }, [player, isKnown, clock, keyAt]);
 
   const move = (event: PointerEvent) => {
-    const box = picture.current.at(event.offsetX, event.offsetY);
-    return setTip(box ? { x: event.offsetX, y: event.offsetY, text: about(box.table) } : null);
+    const table = picture.current.at(event.offsetX, event.offsetY);
+    return setTip(table ? { x: event.offsetX, y: event.offsetY, text: about(table) } : null);
   };
   return (
     <div class="canvas">
@@ -79,12 +79,18 @@ export function TreeCanvas({ player, capacities, clock, keyAt, onKey, label, abo
   );
 }
 
+const words = new WeakMap<Player, { version: number; levels: string }>();
+
 /** Returns the tree in words. */
 export function summary(player: Player): string {
+  const known = words.get(player);
+  if (known?.version === player.version) return `${known.levels} ${player.running.size} jobs are running.`;
   const levels = player.levels().map((runs, level) => {
     let size = 0;
     for (const run of runs.values()) for (const table of run) size += table.bytes;
     return `level ${level}: ${runs.size} runs, ${bytes(size)}`;
   });
-  return `Tree. ${levels.join("; ") || "no tables"}. ${player.running.size} jobs are running.`;
+  const text = `Tree. ${levels.join("; ") || "no tables"}.`;
+  words.set(player, { version: player.version, levels: text });
+  return `${text} ${player.running.size} jobs are running.`;
 }

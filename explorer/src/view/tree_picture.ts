@@ -42,12 +42,41 @@ export function palette(): Palette {
   };
 }
 
-export interface Box {
-  x: number;
+/** A run in the picture. */
+interface Lane {
   y: number;
-  width: number;
   height: number;
-  table: Table;
+  run: Table[];
+}
+
+/** The least width of a table. */
+const TABLE_MIN = 0.75;
+
+/** Cells for each pixel. A table that is smaller than a cell is drawn once for all in the cell. */
+const CELLS = 2;
+
+/** Tables of one colour, of which only those are drawn that can be seen. */
+class Boxes {
+  readonly path = new Path2D();
+  #drawn: Uint8Array;
+
+  constructor(width: number) {
+    this.#drawn = new Uint8Array(Math.ceil(Math.max(0, width) * CELLS) + 2);
+  }
+
+  /** Begins another lane. */
+  clear(): void {
+    this.#drawn.fill(0);
+  }
+
+  add(x: number, y: number, width: number, height: number): void {
+    if (width <= TABLE_MIN) {
+      const cell = Math.max(0, Math.floor((x - GUTTER) * CELLS));
+      if (this.#drawn[cell]) return;
+      this.#drawn[cell] = 1;
+    }
+    this.path.rect(x, y, width, height);
+  }
 }
 
 interface Band {
@@ -59,7 +88,8 @@ interface Band {
 
 /** Draws trees; keeps what depends on the tables alone. */
 export class TreePicture {
-  boxes: Box[] = [];
+  #lanes: Lane[] = [];
+  #width = 0;
   #version = -1;
   #levels: Map<number, Table[]>[] = [];
   #bytes: number[] = [];
@@ -73,12 +103,6 @@ export class TreePicture {
       for (const run of runs.values()) for (const table of run) sum += table.bytes;
       return sum;
     });
-  }
-
-  /** Returns the levels, from level 0, each by run from the newest. */
-  levels(player: Player): Map<number, Table[]>[] {
-    this.#refresh(player);
-    return this.#levels;
   }
 
   draw(
@@ -97,7 +121,8 @@ export class TreePicture {
     const bands = this.#bands(height);
     const jobs = new Map<number, Job>();
     for (const job of player.running) for (const input of job.inputs) jobs.set(input, job);
-    this.boxes = [];
+    this.#lanes = [];
+    this.#width = width;
     for (const band of bands) this.#level(context, width, band, capacities, jobs, player, colours);
     for (const job of player.running) this.#output(context, width, bands, job, player, colours);
     if (key !== null) {
@@ -174,30 +199,27 @@ export class TreePicture {
     context.fillStyle = colours.band;
     context.fillRect(GUTTER, band.y, width - GUTTER, band.height);
     const scale = width - GUTTER;
-    const still = new Path2D();
-    const taken = new Path2D();
-    const paused = new Path2D();
+    const [still, taken, paused] = [new Boxes(scale), new Boxes(scale), new Boxes(scale)];
     // Few runs fill the band.
     const lane = Math.max(band.lane, Math.min(LABEL, band.height / Math.max(1, runs.size)));
+    const high = Math.max(1, lane - 1);
     let y = band.y;
     for (const run of runs.values()) {
+      const gap = run.length > 1 ? 1 : 0;
       for (const table of run) {
-        const x = GUTTER + table.start * scale;
-        const wide = Math.max(0.75, (table.end - table.start) * scale - (run.length > 1 ? 1 : 0));
-        const high = Math.max(1, lane - 1);
+        const wide = Math.max(TABLE_MIN, (table.end - table.start) * scale - gap);
         const job = jobs.get(table.id);
-        const path = !job ? still : progress(job, player.at).share > 0 ? taken : paused;
-        path.rect(x, y, wide, high);
-        this.boxes.push({ x, y, width: wide, height: high, table });
+        const boxes = !job ? still : progress(job, player.at).share > 0 ? taken : paused;
+        boxes.add(GUTTER + table.start * scale, y, wide, high);
       }
+      this.#lanes.push({ y, height: high, run });
+      for (const boxes of [still, taken, paused]) boxes.clear();
       y += lane;
     }
-    context.fillStyle = colours.table;
-    context.fill(still);
-    context.fillStyle = colours.input;
-    context.fill(taken);
-    context.fillStyle = colours.paused;
-    context.fill(paused);
+    for (const [boxes, fill] of [[still, colours.table], [taken, colours.input], [paused, colours.paused]] as const) {
+      context.fillStyle = fill;
+      context.fill(boxes.path);
+    }
   }
 
   /** Draws how much of the output of a job is written, below its target level. */
@@ -224,11 +246,12 @@ export class TreePicture {
     context.fillRect(GUTTER + start * scale, y, (end - start) * scale * done, 5);
   }
 
-  /** Returns the box at a place. */
-  at(x: number, y: number): Box | undefined {
-    return this.boxes.find(
-      (box) => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height,
-    );
+  /** Returns the table at a place. */
+  at(x: number, y: number): Table | undefined {
+    const lane = this.#lanes.find((one) => y >= one.y && y <= one.y + one.height);
+    const scale = this.#width - GUTTER;
+    const [from, to] = [(x - TABLE_MIN - GUTTER) / scale, (x - GUTTER) / scale];
+    return lane?.run.find((table) => table.start <= to && (table.end >= to || table.start >= from));
   }
 
   /** Returns the key at a place, as a share of the key space; null outside of it. */
