@@ -96,6 +96,10 @@ struct State {
     next: u64,
     base: Base,
     record: Option<File>,
+    /// Why the recording has ended.
+    record_failed: Option<io::Error>,
+    /// True if the feed ends with its recording.
+    is_for_record: bool,
     has_ended: bool,
 }
 
@@ -131,14 +135,21 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Also writes all lines to a new file.
+    /// Also writes all lines to a new file. The feed ends with a line that cannot be written if it `is_for_record`
+    /// alone.
     ///
     /// # Errors
     /// The file exists, or cannot be created.
-    pub(crate) fn record_to(&self, path: &Path) -> io::Result<()> {
+    pub(crate) fn record_to(&self, path: &Path, is_for_record: bool) -> io::Result<()> {
         let file = File::create_new(path)?;
-        self.lock().record = Some(file);
+        let mut state = self.lock();
+        (state.record, state.is_for_record) = (Some(file), is_for_record);
         Ok(())
+    }
+
+    /// Returns why the recording has ended.
+    pub(crate) fn take_record_error(&self) -> Option<io::Error> {
+        self.lock().record_failed.take()
     }
 
     /// Adds a line.
@@ -225,7 +236,11 @@ impl State {
         let Some(file) = &mut self.record else { return };
         if let Err(error) = writeln!(file, "{text}") {
             self.record = None;
-            let _ = writeln!(io::stderr(), "error: the recording ends here: {error}");
+            if self.is_for_record {
+                (self.record_failed, self.has_ended) = (Some(error), true);
+            } else {
+                let _ = writeln!(io::stderr(), "error: the recording ends here: {error}");
+            }
         }
     }
 }

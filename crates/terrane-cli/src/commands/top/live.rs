@@ -20,12 +20,14 @@ impl TopArgs {
         open::read_only(&self.db)?;
         let feed = Arc::new(Feed::default());
         if let Some(path) = &self.record {
-            feed.record_to(path).with_context(|| format!("cannot write {}", path.display()))?;
+            feed.record_to(path, !self.web.web)
+                .with_context(|| format!("cannot write {}", path.display()))?;
             let _ = writeln!(io::stderr(), "recording to {}, until Ctrl-C", path.display());
         }
         let source = Arc::new(Source::Served(self.db.clone()));
         let picture = self.web.web.then(|| self.web.listen(&source, &feed)).transpose()?;
-        let following = source.follow(feed, self.interval).context("cannot start a thread")?;
+        let following =
+            source.follow(Arc::clone(&feed), self.interval).context("cannot start a thread")?;
         if let Some(picture) = picture {
             let address = picture.address();
             let mut out = output::stdout();
@@ -37,8 +39,11 @@ impl TopArgs {
             }
             picture.serve().context("cannot serve the page")?;
         }
-        // It ends with the process.
+        // It ends with the process, or with the recording.
         drop(following.join());
-        Ok(Exit::Done)
+        match feed.take_record_error() {
+            Some(error) => Err(error).context("the recording ends here"),
+            None => Ok(Exit::Done),
+        }
     }
 }

@@ -87,7 +87,7 @@ fn a_recording_has_all_lines_and_replaces_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("incident.jsonl");
     let feed = Feed::default();
-    feed.record_to(&path).unwrap();
+    feed.record_to(&path, true).unwrap();
     feed.push(&Note::connected("db", None, None));
     feed.push(&Note::Disconnected { at_micros: 1, text: "it has ended" });
     let text = std::fs::read_to_string(&path).unwrap();
@@ -96,5 +96,23 @@ fn a_recording_has_all_lines_and_replaces_no_file() {
         text.ends_with("{\"item\":\"disconnected\",\"at_micros\":1,\"text\":\"it has ended\"}\n"),
         "{text}"
     );
-    assert_eq!(feed.record_to(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(feed.record_to(&path, true).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+}
+
+/// Every write to this device fails.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_ends_a_feed_that_is_for_a_recording_alone() {
+    for is_for_record in [true, false] {
+        let feed = Feed::default();
+        feed.lock().record = Some(File::options().write(true).open("/dev/full").unwrap());
+        feed.lock().is_for_record = is_for_record;
+        feed.push(&1);
+        assert_eq!(feed.has_ended(), is_for_record);
+        let error = feed.take_record_error().map(|error| error.kind());
+        assert_eq!(error, is_for_record.then_some(io::ErrorKind::StorageFull));
+        // A page goes on without its recording.
+        feed.push(&2);
+        assert_eq!(feed.lock().lines.len(), 2);
+    }
 }
