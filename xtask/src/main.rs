@@ -15,6 +15,7 @@
 //! | `dist` | the files of a release: makes each, installs it and uses it |
 //! | `figures` | the age of the figures in documents |
 //! | `report` | the table of the steps of a release |
+//! | `site` | the documents as a site, and their links |
 //! | `soak` | the random tests of the engine at length, with fresh seeds |
 //! | `checkers` | loom and fuzzing: slow and thorough; fuzzing needs nightly |
 //! | `mutants` | changes of the source that named tests must notice |
@@ -41,6 +42,7 @@ mod pair;
 mod platforms;
 mod release;
 mod report;
+mod site;
 mod soak;
 mod step;
 mod tool;
@@ -63,6 +65,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                                clients; installs missing packages (clients/README.md)
   page [--check]               build the page of the explorer (Node 20) into crates/terrane-cli/page;
                                --check: compare it with the committed one
+  site [--out DIR]             the documents with search and the explorer as a site, by default in
+                               target/book/site; checks every link (mdBook, installed if missing)
   platforms                    check the engine for the platforms that it supports
   package                      package every published crate in order, and build each package
   release [--execute | --dry-run]  check versions, changelog, formats and packages; --execute runs CI,
@@ -108,6 +112,10 @@ fn main() -> ExitCode {
         },
         ["page"] => page::run(page::PageMode::Write),
         ["page", "--check"] => page::run(page::PageMode::Check),
+        ["site", ref rest @ ..] => match site::SiteArguments::parse(rest) {
+            Some(site) => site::run(&site),
+            None => return usage(),
+        },
         ["platforms"] => platforms::check_all(),
         ["package"] => package::run(),
         ["release"] => release::run(false),
