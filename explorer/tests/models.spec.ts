@@ -214,6 +214,16 @@ test("lines of a database make a tree that plays forward and back", () => {
   expect(requestOf(setup, "tiering").runs).toEqual([[10]]);
 });
 
+test("a job does not outlive its process, although the next one counts anew", () => {
+  const store = new LiveStore();
+  const job = { id: 5, keyspace: "default", job: "compaction", state: "running", what: "", why: "", total_bytes: 100, remaining_bytes: 40, share: 1, running_micros: 0 };
+  const running = (at: number) => sample(at, { jobs: [job] } as unknown as Partial<Sample>);
+  const connected = (at: number) => ({ item: "connected", at_micros: 1e15 + at * 1e6, database: "db", process: null, options: null }) as Line;
+  for (const line of [connected(0), tables(1, true, [], [[1, 1, 0]]), running(1), connected(2), tables(3, true, [], [[1, 1, 0]]), running(3)]) store.add(line);
+  const { jobs } = store.tree("default").trace;
+  expect(jobs.map(({ began, ended }) => [began, ended])).toEqual([[1, 2], [3, Infinity]]);
+});
+
 test("runs to start from are read and checked", () => {
   const field = DATA.find(({ key }) => key === "runs");
   if (!field) throw new Error("no field");

@@ -75,6 +75,7 @@ export class LiveStore {
         break;
       case "disconnected":
         this.lost = line.text;
+        for (const tree of this.trees.values()) tree.endJobs(at);
         this.#note(at, line.text, "note");
         break;
       case "event":
@@ -95,6 +96,7 @@ export class LiveStore {
     // Another process counts its jobs and events anew.
     this.#jobs.clear();
     this.#events = 0;
+    for (const tree of this.trees.values()) tree.endJobs(at);
     const who = line.process ? `process ${line.process.pid} (${line.process.program}) has the database open` : "the files of the database";
     this.#note(at, who, "note");
   }

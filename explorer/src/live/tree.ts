@@ -11,12 +11,45 @@ const KEPT = 3700;
 const NEW_MIN = 32;
 const NEW_PART = 0.2;
 
-/** A table with the keys that it covers. */
-export interface KeyedTable extends Table {
-  first: PlacedTable["start"];
-  last: PlacedTable["end"];
-  from: Key;
-  to: Key;
+/** A table with the keys that it covers. Its place depends on the keys of all tables, and is found when it is drawn. */
+export class KeyedTable implements Table {
+  readonly id: number;
+  readonly run: number;
+  readonly level: number;
+  readonly bytes: number;
+  readonly entries: number;
+  readonly first: PlacedTable["start"];
+  readonly last: PlacedTable["end"];
+  readonly from: Key;
+  readonly to: Key;
+  readonly #scales: { scale: KeyScale };
+  #placedBy: KeyScale | undefined;
+  #start = 0;
+  #end = 0;
+
+  constructor(placed: PlacedTable, scales: { scale: KeyScale }) {
+    ({ table: this.id, run: this.run, level: this.level, bytes: this.bytes, entries: this.entries, start: this.first, end: this.last } = placed);
+    [this.from, this.to] = [keyOf(this.first), this.last === null ? LAST : keyOf(this.last)];
+    this.#scales = scales;
+  }
+
+  #place(): void {
+    const { scale } = this.#scales;
+    if (this.#placedBy === scale) return;
+    this.#placedBy = scale;
+    this.#start = scale.place(this.from);
+    this.#end = Math.max(this.#start, scale.place(this.to));
+  }
+
+  get start(): number {
+    this.#place();
+    return this.#start;
+  }
+
+  get end(): number {
+    this.#place();
+    return this.#end;
+  }
 }
 
 /** The state of a memtable and of the levels at a time. */
@@ -35,7 +68,7 @@ export class LiveTree extends Player {
   /** The states of the memtable, by time. */
   readonly moments: Moment[] = [];
   #present = new Map<number, KeyedTable>();
-  #scale = new KeyScale([]);
+  readonly #scales = { scale: new KeyScale([]) };
   #new = 0;
   #jobs = new Map<string, Job>();
   #immutable = 0;
@@ -86,45 +119,34 @@ export class LiveTree extends Player {
     const ids = isWhole ? [...this.#present.keys()] : changes.removed;
     const removed = ids.map((id) => this.#present.get(id)).filter((table) => table !== undefined);
     for (const id of ids) this.#present.delete(id);
-    const added = changes.added.map((one) => this.#tableOf(one));
+    const added = changes.added.map((one) => new KeyedTable(one, this.#scales));
     for (const table of added) this.#present.set(table.id, table);
     if (removed.length + added.length === 0) return;
     this.#place(added);
     this.#push(at, "tables", { removed, added });
   }
 
-  #tableOf(placed: PlacedTable): KeyedTable {
-    const { table: id, run, level, bytes, entries, start: first, end: last } = placed;
-    const [from, to] = [keyOf(first), last === null ? LAST : keyOf(last)];
-    return { id, run, level, start: 0, end: 0, bytes, entries, first, last, from, to };
-  }
-
+  /** Makes the scale of keys anew if it does not fit the tables any more. */
   #place(added: KeyedTable[]): void {
     this.#new += added.length;
-    const isOutside = added.some(({ from, to }) => !this.#scale.covers(from) || !this.#scale.covers(to));
-    if (isOutside || this.#new > Math.max(NEW_MIN, this.#present.size * NEW_PART)) {
-      this.#new = 0;
-      this.#scale = new KeyScale([...this.#present.values()].map(({ from, to, bytes }) => ({ start: from, end: to, bytes })));
-      for (const table of this.#present.values()) this.#set(table);
-      // Those of the past, too, so that the picture of a time does not depend on when it is seen.
-      for (const step of this.trace.steps) for (const table of step.removed) this.#set(table as KeyedTable);
-    } else {
-      for (const table of added) this.#set(table);
-    }
+    const { scale } = this.#scales;
+    const isOutside = added.some(({ from, to }) => !scale.covers(from) || !scale.covers(to));
+    if (!isOutside && this.#new <= Math.max(NEW_MIN, this.#present.size * NEW_PART)) return;
+    this.#new = 0;
+    this.#scales.scale = new KeyScale([...this.#present.values()].map(({ from, to, bytes }) => ({ start: from, end: to, bytes })));
   }
 
-  #set(table: KeyedTable): void {
-    table.start = this.#scale.place(table.from);
-    table.end = Math.max(table.start, this.#scale.place(table.to));
+  /** Ends all jobs: the process has gone, or the keyspace was dropped. */
+  endJobs(at: number): void {
+    for (const job of this.#jobs.values()) this.#end(at, job);
+    this.#jobs.clear();
   }
 
   /** Adds a sample. `inputs` has the tables of jobs by their number. */
   sample(at: number, sample: Sample, inputs: ReadonlyMap<number, Tables["jobs"][number]>): void {
     const tree = sample.trees.find(({ keyspace }) => keyspace === this.keyspace);
     if (!tree) {
-      // The keyspace was dropped, or the process has begun anew.
-      for (const job of this.#jobs.values()) this.#end(at, job);
-      this.#jobs.clear();
+      this.endJobs(at);
       return;
     }
     this.moments.push({ at, tree });
@@ -191,6 +213,8 @@ export class LiveTree extends Player {
   /** Forgets steps that are too old to be undone. */
   #trim(now: number): void {
     const { steps, jobs } = this.trace;
+    // A picture of a time before that stays where the first known one is.
+    if (this.at < now - KEPT) this.seek(now - KEPT);
     const old = steps.findIndex((step) => step.at >= now - KEPT);
     const count = Math.min(old < 0 ? steps.length : old, this.next);
     if (count < 1000) return;

@@ -80,11 +80,14 @@ impl Source {
     ) -> io::Result<JoinHandle<()>> {
         let follow = move || {
             let mut is_first = true;
-            while !feed.has_ended() {
+            loop {
                 if let Some(text) = self.follow_once(&feed, interval, is_first) {
                     feed.push(&Note::Disconnected { at_micros: now_micros(), text: &text });
                 }
                 is_first = false;
+                if feed.has_ended() {
+                    return;
+                }
                 thread::sleep(RETRY_AFTER);
             }
         };

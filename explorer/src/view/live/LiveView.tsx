@@ -67,7 +67,7 @@ export function LiveView({ token, recording, onRecording }: Props) {
     return () => { document.title = "Terrane: design explorer"; };
   }, [store.connected]);
 
-  const names = [...store.trees.keys()].filter((name) => store.trees.get(name)?.last);
+  const names = store.last?.trees.map((one) => one.keyspace) ?? [];
   // The largest tree, until one is chosen.
   const largest = names.reduce((most, name) => (sizeOf(store.trees.get(name)) > sizeOf(store.trees.get(most)) ? name : most), names[0] ?? "");
   const keyspace = names.includes(chosen) ? chosen : largest;
