@@ -50,6 +50,12 @@ const HEADERS: &str = "Cache-Control: no-store\r\n\
 /// The page, which contains all of its scripts and the WebAssembly module. `cargo xtask page` builds it.
 pub(crate) static PAGE: &[u8] = include_bytes!("../page/explorer.html");
 
+/// Returns the page as text, to put a run into it.
+pub(crate) fn explorer_page() -> &'static str {
+    // The build writes UTF-8, which a test checks.
+    std::str::from_utf8(PAGE).unwrap_or_default()
+}
+
 /// The contents that a server shows.
 pub(crate) trait Site: Send + Sync + 'static {
     /// Answers a request that names this server.

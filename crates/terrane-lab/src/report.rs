@@ -3,9 +3,11 @@
 //! | module | one line |
 //! |---|---|
 //! | [`figures`] | the files of a report |
-//! | [`page`] | parts of pages in HTML |
+//! | [`run_page`] | a run as one page: the page of the explorer with the run inside |
+//! | [`page`] | parts of other pages in HTML |
 //! | [`csv`] | fields of CSV |
 
 pub mod csv;
 pub mod figures;
 pub mod page;
+pub mod run_page;

@@ -46,6 +46,7 @@ export function usePlot(
   dependencies: unknown[],
   /** Returns data that has changed since the last call; null if none has. */
   fresh: () => uPlot.AlignedData | null = () => null,
+  height: () => number = () => HEIGHT,
 ) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -68,7 +69,7 @@ export function usePlot(
       last = now;
       plot?.redraw(false, false);
     });
-    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const observer = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: height() }));
     observer.observe(element);
     const dark = window.matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", build);

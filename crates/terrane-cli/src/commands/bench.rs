@@ -46,6 +46,7 @@ use terrane_lab::report::figures::FigureReport;
 
 use crate::exit::Exit;
 use crate::output;
+use crate::web::explorer_page;
 
 #[derive(Serialize)]
 struct JsonVerdict {
@@ -101,7 +102,7 @@ impl BenchArgs {
         drop(out);
         if let Some(dir) = &self.out {
             let environment = Environment::of_run(home.path(), plan.run.seed);
-            let page = of_bench(&plan, &designs)?.write(dir, &environment)?;
+            let page = of_bench(&plan, &designs)?.write(dir, &environment, explorer_page())?;
             let _ = writeln!(io::stderr(), "report: {}", page.display());
         }
         if let (true, Some(path)) = (self.keep, &self.db) {

@@ -22,6 +22,7 @@ use terrane_sim::{Arrival, Simulation, SimulationSetup, initial_tree, initial_tr
 
 use crate::exit::{Exit, usage};
 use crate::output;
+use crate::web::explorer_page;
 pub(crate) use arguments::SimulateArgs;
 use arguments::SimulateCommand;
 use terrane_lab::host::Environment;
@@ -95,7 +96,7 @@ impl SimulateArgs {
     fn report(&self, curves: &[SimulatedCurves], lines: Vec<serde_json::Value>) -> Result<()> {
         let Some(dir) = &self.out else { return Ok(()) };
         let environment = Environment::of_run(dir, self.seed);
-        let page = of_simulations(curves, lines).write(dir, &environment)?;
+        let page = of_simulations(curves, lines).write(dir, &environment, explorer_page())?;
         let _ = writeln!(io::stderr(), "report: {}", page.display());
         Ok(())
     }

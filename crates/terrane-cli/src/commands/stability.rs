@@ -14,6 +14,7 @@ use terrane_lab::stability::{self, DesignEvaluation, JsonEvaluation, StabilityPl
 
 use crate::exit::Exit;
 use crate::output;
+use crate::web::explorer_page;
 pub(crate) use arguments::StabilityArgs;
 
 impl StabilityArgs {
@@ -49,7 +50,14 @@ impl StabilityArgs {
         }
         drop(out);
         if let Some(dir) = &self.out {
-            let page = page::write(dir, &plan, &machine, &evaluations, calibration.as_ref())?;
+            let page = page::write(
+                dir,
+                &plan,
+                &machine,
+                &evaluations,
+                calibration.as_ref(),
+                explorer_page(),
+            )?;
             let _ = writeln!(io::stderr(), "wrote {}", page.display());
         }
         Ok(judge(&evaluations))

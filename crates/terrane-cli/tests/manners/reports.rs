@@ -3,7 +3,16 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::support::{done, path, run_to_end};
+
+/// Returns the run inside a page.
+fn run_of(page: &str) -> Value {
+    let (_, data) =
+        page.split_once("<script type=\"application/json\" id=\"terrane-run\">").unwrap();
+    serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap()
+}
 
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(dir)
@@ -27,9 +36,21 @@ fn a_benchmark_leaves_a_report_with_the_verdict_and_the_numbers() {
         assert!(found.iter().any(|one| one == name), "{name} of {found:?}");
     }
     let read = |name: &str| fs::read_to_string(Path::new(&out).join(name)).unwrap();
-    let page = read("report.html");
-    assert!(page.contains("<h2>Verdict</h2>") && page.contains("tiering"), "{page}");
-    assert!(page.contains("--repeat 2"), "the command is missing: {page}");
+    let run = run_of(&read("report.html"));
+    let has = |part: &Value| run["blocks"].as_array().unwrap().contains(part);
+    assert!(has(&json!({ "kind": "heading", "text": "Verdict" })), "{run}");
+    let command = run["setting"].as_array().unwrap().iter().find(|row| row[0] == "command");
+    assert!(command.unwrap()[1].as_str().unwrap().contains("--repeat 2"), "{run}");
+    let figure =
+        &run["blocks"].as_array().unwrap().iter().find(|block| block["name"] == "throughput");
+    let figure = figure.unwrap();
+    assert_eq!(figure["svg"], read("throughput.svg"));
+    assert_eq!(figure["x_names"][0], "fillrandom");
+    let curves = figure["curves"].as_array().unwrap();
+    assert_eq!((curves.len(), &curves[1]["name"]), (2, &json!("tiering")));
+    // Two repetitions: the median, and the range.
+    let (value, range) = (&curves[1]["points"][0][1], &curves[1]["ranges"][0]);
+    assert!(range[0].as_f64() <= value.as_f64() && value.as_f64() <= range[1].as_f64());
     let csv = read("report.csv");
     let line = |part: &str| csv.lines().filter(|line| line.contains(part)).count();
     assert_eq!(line("tiering,fillrandom,,2,,write_amplification,"), 1, "{csv}");
@@ -73,7 +94,7 @@ fn exports_of_benchmarks_and_sweeps_have_no_sentinels() {
     lines += &fs::read_to_string(Path::new(&out).join("results.jsonl")).unwrap();
     let mut idle = 0;
     for line in lines.lines() {
-        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        let value: Value = serde_json::from_str(line).unwrap();
         assert_eq!(terrane_lab::output::sentinels::sentinels(&value), [""; 0], "{line}");
         let kinds = value["kinds"].as_array().map_or(&[][..], Vec::as_slice);
         idle += kinds.iter().filter(|kind| kind["operations"] == 0).count();

@@ -6,6 +6,7 @@ use crate::bench::{BenchComparison, BenchPlan, DesignRun, JsonRow, WorkloadRow, 
 use crate::output::human;
 use crate::output::plot::{Panel, PanelAxis, PanelPoint, PanelSeries, Scale};
 use crate::report::figures::FigureReport;
+use crate::report::run_page::Figure;
 
 /// A metric with a panel of its own.
 struct PlottedMetric {
@@ -79,15 +80,15 @@ pub fn of_bench(plan: &BenchPlan, designs: &[Vec<DesignRun>]) -> Result<FigureRe
         run.seed
     )];
     about.extend(plan.designs.iter().map(|design| format!("{}: {}", design.name, design.design)));
-    let plots = METRICS.iter().filter_map(|metric| {
+    let figures = METRICS.iter().filter_map(|metric| {
         let panel = panel(metric, designs)?;
-        Some((metric.file.to_owned(), panel.svg()))
+        Some(Figure::of_panel(metric.file, &panel))
     });
     Ok(FigureReport {
         title: "Benchmark".into(),
         about,
         verdict: verdict(&comparisons),
-        plots: plots.collect(),
+        figures: figures.collect(),
         lines: lines.collect::<Result<_, _>>()?,
     })
 }

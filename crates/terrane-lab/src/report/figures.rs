@@ -16,10 +16,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::csv::quoted;
-use super::page::{STYLE, setting};
+use super::page::setting_rows;
+use super::run_page::{Block, Figure, RunPage};
 use crate::host::Environment;
 use crate::output::json;
-use crate::output::plot::escaped;
 
 /// The fields of a line that say what its numbers are about.
 const NAMES: [&str; 4] = ["design", "workload", "phase", "repetition"];
@@ -33,8 +33,8 @@ pub struct FigureReport {
     pub about: Vec<String>,
     /// The verdict, in sentences.
     pub verdict: Vec<String>,
-    /// The plots: the name of the file without its extension, and the SVG.
-    pub plots: Vec<(String, String)>,
+    /// The plots.
+    pub figures: Vec<Figure>,
     /// The lines of `--json`.
     pub lines: Vec<Value>,
 }
@@ -48,19 +48,19 @@ impl FigureReport {
         fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))
     }
 
-    /// Writes all files of the report; returns the path of the page.
+    /// Writes all files of the report; returns the path of the page. `explorer` is the page of the explorer.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn write(&self, dir: &Path, environment: &Environment) -> Result<PathBuf> {
+    pub fn write(&self, dir: &Path, environment: &Environment, explorer: &str) -> Result<PathBuf> {
         Self::prepare(dir)?;
         let put = |name: &str, text: &str| {
             let path = dir.join(name);
             fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
             anyhow::Ok(path)
         };
-        for (name, svg) in &self.plots {
-            put(&format!("{name}.svg"), svg)?;
+        for figure in &self.figures {
+            put(&format!("{}.svg", figure.name()), figure.svg())?;
         }
         let mut lines = Vec::new();
         for line in &self.lines {
@@ -69,31 +69,22 @@ impl FigureReport {
         put("report.jsonl", &String::from_utf8_lossy(&lines))?;
         put("report.csv", &self.csv())?;
         put("environment.json", &(serde_json::to_string_pretty(environment)? + "\n"))?;
-        put("report.html", &self.page(environment))
+        put("report.html", &self.page(environment).html(explorer)?)
     }
 
-    fn page(&self, environment: &Environment) -> String {
-        let title = escaped(&self.title);
-        let paragraphs = |lines: &[String]| -> String {
-            lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect()
-        };
-        let verdict = match self.verdict.is_empty() {
-            true => String::new(),
-            false => format!("<h2>Verdict</h2>\n{}", paragraphs(&self.verdict)),
-        };
-        let plots: String = self
-            .plots
-            .iter()
-            .map(|(_, svg)| format!("<div class=\"figure\">{svg}</div>\n"))
-            .collect();
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-             <style>\n{STYLE}\n.figure{{display:block}}.figure svg{{max-width:860px}}\n</style>\n\
-             <h1>{title}</h1>\n{}{}{verdict}{plots}</html>\n",
-            setting(environment),
-            paragraphs(&self.about)
-        )
+    fn page(&self, environment: &Environment) -> RunPage {
+        let setting = setting_rows(environment).into_iter();
+        let setting = setting.map(|(name, value)| (name.to_owned(), value)).collect();
+        let mut page = RunPage::new(&*self.title, setting);
+        self.about.iter().for_each(|line| page.text(line));
+        if !self.verdict.is_empty() {
+            page.heading("Verdict");
+        }
+        self.verdict.iter().for_each(|line| page.text(line));
+        for figure in &self.figures {
+            page.add(Block::Figure(Box::new(figure.clone())));
+        }
+        page
     }
 
     /// Returns every number in the lines of JSON, one per line of CSV.
@@ -154,14 +145,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::output::plot::{Curve, Plot, Scale, Stroke};
 
     #[test]
     fn a_report_has_a_page_plots_data_and_the_setting() {
+        let plot = Plot {
+            title: "Writes".into(),
+            x_label: "minutes".into(),
+            y_label: "writes/s".into(),
+            y_scale: Scale::Linear,
+            x_names: Vec::new(),
+            curves: vec![Curve {
+                name: "x".into(),
+                points: vec![(1.0, 2.0)],
+                stroke: Stroke::Solid,
+            }],
+            bands: Vec::new(),
+            strips: Vec::new(),
+        };
         let report = FigureReport {
             title: "a < b".into(),
             about: vec!["two designs".into()],
             verdict: vec!["tiering writes 2× less".into()],
-            plots: vec![("writes".into(), "<svg id=\"one\"></svg>".into())],
+            figures: vec![Figure::of_plot("writes", &plot)],
             lines: vec![
                 json!({"schema": 1, "design": "tiering, T=4", "workload": "fill", "repetition": 2,
                        "seconds": 1.5, "work": {"levels": [3, 4]}, "cause": null}),
@@ -174,12 +180,18 @@ mod tests {
             command: "terrane bench".into(),
             ..Environment::of_run(dir.path(), 1)
         };
-        let page = report.write(&dir.path().join("new"), &environment).unwrap();
+        let page = report.write(&dir.path().join("new"), &environment, "<body></body>").unwrap();
         let page = fs::read_to_string(page).unwrap();
-        for part in ["a &lt; b", "two cores", "terrane bench", "2× less", "id=\"one\""] {
+        for part in [
+            "a \\u003c b",
+            "two cores",
+            "terrane bench",
+            "2× less",
+            "\"y_label\":\"writes/s\"",
+            "\\u003csvg",
+        ] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        assert!(!page.contains("src=") && !page.contains("<link") && !page.contains("<script"));
         let read = |name: &str| fs::read_to_string(dir.path().join("new").join(name)).unwrap();
         assert_eq!(
             read("report.csv"),

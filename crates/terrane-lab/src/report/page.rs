@@ -32,9 +32,9 @@ details{margin:.8em 0}summary{cursor:pointer}
 @media print{@page{size:A4;margin:14mm}body{font-size:10.5pt;max-width:none;margin:0;padding:0}nav,details{display:none}
 .figure{display:block;padding:10px 0;break-inside:auto}.figure>div:first-child{break-inside:avoid;break-after:avoid}.figure svg{width:66%}h2{break-after:avoid}h2:not(:first-of-type){break-before:page}.claim{break-inside:avoid}}";
 
-/// Returns the setting of a measurement as a list.
+/// Returns names and values of the setting of a measurement.
 #[must_use]
-pub fn setting(environment: &Environment) -> String {
+pub fn setting_rows(environment: &Environment) -> Vec<(&'static str, String)> {
     let Environment { machine, version, program, command, date, seed, scale, rounds, note, .. } =
         environment;
     let commit = environment.commit_or_unknown();
@@ -48,7 +48,13 @@ pub fn setting(environment: &Environment) -> String {
         rows.push(("setting", format!("scale {scale}, {rounds} rounds, seed {seed}")));
     }
     rows.extend(note.iter().map(|note| ("note", note.clone())));
-    let rows = rows.into_iter().map(|(name, value)| {
+    rows
+}
+
+/// Returns the setting of a measurement as a list.
+#[must_use]
+pub fn setting(environment: &Environment) -> String {
+    let rows = setting_rows(environment).into_iter().map(|(name, value)| {
         let value = escaped(&value);
         match name {
             "command" => format!("<dt>{name}<dd><code>{value}</code>\n"),

@@ -5,6 +5,7 @@ use terrane_sim::SimulationOutcome;
 
 use crate::output::plot::{Curve, Plot, Scale, Stroke};
 use crate::report::figures::FigureReport;
+use crate::report::run_page::Figure;
 use crate::simulation::report::QUANTILES;
 
 /// A phase of a simulated design.
@@ -83,7 +84,7 @@ pub fn of_simulations(curves: &[SimulatedCurves], lines: Vec<Value>) -> FigureRe
         title: "Simulation".into(),
         about: about.collect(),
         verdict: Vec::new(),
-        plots: plots.into_iter().map(|(name, plot)| (name.to_owned(), plot.svg())).collect(),
+        figures: plots.iter().map(|(name, plot)| Figure::of_plot(name, plot)).collect(),
         lines,
     }
 }

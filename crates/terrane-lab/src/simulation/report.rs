@@ -314,7 +314,7 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let environment = crate::host::Environment::of_run(dir.path(), 1);
-        of_simulations(&[], lines).write(dir.path(), &environment).unwrap();
+        of_simulations(&[], lines).write(dir.path(), &environment, "<body></body>").unwrap();
         let csv = std::fs::read_to_string(dir.path().join("report.csv")).unwrap();
         let values = csv.lines().skip(1).filter(|line| line.contains(",phases.windows.write_amp"));
         assert_eq!(values.count(), count - missing, "a missing number has no row");

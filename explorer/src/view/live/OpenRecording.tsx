@@ -13,7 +13,7 @@ export function OpenRecording({ onOpen }: { onOpen(store: LiveStore): void }) {
     <div class="recording">
       <label>
         Open a recording of <code>terrane top --record</code>{" "}
-        <input type="file" accept=".jsonl,.json,.txt" onChange={(event) => read(event.currentTarget.files?.[0])} />
+        <input type="file" accept=".jsonl,.json,.txt" onClick={(event) => { event.currentTarget.value = ""; }} onChange={(event) => read(event.currentTarget.files?.[0])} />
       </label>
       {error && <p class="error" role="alert">{error}</p>}
     </div>
