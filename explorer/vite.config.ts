@@ -5,23 +5,28 @@ import { gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 import { viteSingleFile } from "vite-plugin-singlefile";
 
-// The module is compressed, because base64 makes it a third larger.
-function wasmAsText(): Plugin {
-  const name = "virtual:explorer-module";
+// The module and the papers are compressed, because base64 makes them a third larger.
+function packed(name: string, path: () => string): Plugin {
+  const virtual = `virtual:${name}`;
   return {
-    name: "explorer-module",
-    resolveId: (id) => (id === name ? `\0${name}` : undefined),
+    name,
+    resolveId: (id) => (id === virtual ? `\0${virtual}` : undefined),
     load(id) {
-      if (id !== `\0${name}`) return undefined;
-      const path = process.env.EXPLORER_MODULE;
-      if (!path) throw new Error("EXPLORER_MODULE must name the WebAssembly module");
-      const bytes = gzipSync(readFileSync(path), { level: 9 });
+      if (id !== `\0${virtual}`) return undefined;
+      const bytes = gzipSync(readFileSync(path()), { level: 9 });
       // The operating system, which makes no difference: unknown.
       bytes[9] = 255;
-      const text = bytes.toString("base64");
-      return `export default ${JSON.stringify(text)};`;
+      return `export default ${JSON.stringify(bytes.toString("base64"))};`;
     },
   };
+}
+
+function module(): Plugin {
+  return packed("explorer-module", () => {
+    const path = process.env.EXPLORER_MODULE;
+    if (!path) throw new Error("EXPLORER_MODULE must name the WebAssembly module");
+    return path;
+  });
 }
 
 // The policy of the page allows its own scripts and styles by their hashes, and nothing else.
@@ -56,7 +61,7 @@ function notices(): Plugin {
 }
 
 export default defineConfig({
-  plugins: [wasmAsText(), notices(), viteSingleFile(), policy()],
-  worker: { plugins: () => [wasmAsText()], format: "iife" },
+  plugins: [module(), packed("papers-data", () => "data/papers.json"), notices(), viteSingleFile(), policy()],
+  worker: { plugins: () => [module()], format: "iife" },
   build: { target: "es2022", modulePreload: false, reportCompressedSize: false },
 });

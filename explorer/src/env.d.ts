@@ -5,3 +5,9 @@ declare module "virtual:explorer-module" {
   const module: string;
   export default module;
 }
+
+declare module "virtual:papers-data" {
+  /** data/papers.json, compressed with gzip, in base64. */
+  const papers: string;
+  export default papers;
+}

@@ -13,8 +13,10 @@
 //! | `page` | the page |
 //! | `figure` | one figure as text |
 //! | `csv` | the measurements in long form |
+//! | `data` | figures and claims as data, for the page of the explorer |
 
 mod csv;
+mod data;
 mod figure;
 mod page;
 
@@ -24,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+pub use data::page_data;
 pub use figure::figure_document;
 
 use terrane_lab::output::plot::{Dot, DotPlot, Panel};

@@ -7,6 +7,7 @@ use std::{fs, io};
 
 use terrane_papers::checklist::{self, LatestVerdicts};
 use terrane_papers::experiments;
+use terrane_papers::report::page_data;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -67,4 +68,28 @@ fn the_pages_are_rendered_from_the_stored_results() {
             path.display()
         );
     }
+}
+
+#[test]
+fn the_data_of_the_explorer_are_current() {
+    let stored = |name: &str| {
+        let path = root().join("docs/results").join(name).with_extension("json");
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let all: Vec<_> = experiments::ALL.iter().map(|experiment| stored(experiment.name)).collect();
+    let data = page_data(&all).unwrap();
+    let path = root().join("explorer/data/papers.json");
+    if std::env::var_os("TERRANE_REWRITE").is_some() {
+        fs::write(&path, &data).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap_or_default() == data,
+        "{} is not current; TERRANE_REWRITE=1 cargo test -p terrane-papers --test papers writes it, and 'cargo \
+         xtask page' the page",
+        path.display()
+    );
+    // Every claim of the pages is in it.
+    let parsed: serde_json::Value = serde_json::from_str(&data).unwrap();
+    let claims = |one: &serde_json::Value| one["claims"].as_array().unwrap().len();
+    assert!(parsed.as_array().unwrap().iter().map(claims).sum::<usize>() > 300);
 }

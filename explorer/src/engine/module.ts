@@ -1,17 +1,12 @@
 // The WebAssembly module: one function from a request in JSON to an answer in JSON.
 import packed from "virtual:explorer-module";
+import { unpacked } from "./packed";
 
 interface Exports {
   memory: WebAssembly.Memory;
   reserve(length: number): number;
   answer(): number;
   address(): number;
-}
-
-async function unpacked(): Promise<ArrayBuffer> {
-  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
 }
 
 export class Module {
@@ -24,7 +19,7 @@ export class Module {
   }
 
   static async load(): Promise<Module> {
-    return new Module(await WebAssembly.compile(await unpacked()));
+    return new Module(await WebAssembly.compile(await unpacked(packed).arrayBuffer()));
   }
 
   /** Returns the answer to a request. A module that fails is replaced, because its memory may be inconsistent. */

@@ -135,6 +135,7 @@ export function App({ onRecording }: { onRecording(store: LiveStore): void }) {
           {EXAMPLES.map((example) => <a key={example.title} href={example.hash}>{example.title}</a>)}
         </nav>
         <TourList onStart={go} />
+        <p><a href="#papers">The papers' figures and claims, measured</a></p>
         <OpenRecording onOpen={onRecording} />
       </header>
       <div class="page">

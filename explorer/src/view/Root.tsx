@@ -4,16 +4,18 @@ import { App } from "./App";
 import { LiveView } from "./live/LiveView";
 import { ownRun } from "../run/run";
 import { OpenRecording } from "./live/OpenRecording";
+import { PapersView } from "./papers/PapersView";
 import { RunView } from "./run/RunView";
 
 const hasRun = document.getElementById("terrane-run") !== null;
 
 /** What the address asks for. */
-type Place = { view: "explorer" } | { view: "run" } | { view: "recording" } | { view: "live"; token: string };
+type Place = { view: "explorer" } | { view: "run" } | { view: "papers" } | { view: "recording" } | { view: "live"; token: string };
 
 function placeOf(hash: string): Place {
   const parameters = new URLSearchParams(hash.replace(/^#/, ""));
   if (parameters.has("live")) return { view: "live", token: parameters.get("token") ?? "" };
+  if (parameters.has("papers")) return { view: "papers" };
   if (parameters.has("recording")) return { view: "recording" };
   // A page with a run shows it first.
   return { view: hasRun && (hash === "" || hash === "#") ? "run" : "explorer" };
@@ -48,6 +50,7 @@ export function Root() {
     location.hash = "#recording";
   };
   if (place.view === "live") return <LiveView key={place.token} token={place.token} />;
+  if (place.view === "papers") return <PapersView />;
   if (place.view === "run") return <OwnRun />;
   if (place.view === "explorer") return <App onRecording={open} />;
   if (recording) return <LiveView key="recording" recording={recording} onRecording={open} />;

@@ -166,6 +166,12 @@ impl Figure {
         }
     }
 
+    /// Returns the figure as data alone.
+    #[must_use]
+    pub fn without_drawing(self) -> Self {
+        Self { svg: String::new(), ..self }
+    }
+
     /// Returns the name of its file, without extension.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -1,4 +1,4 @@
-import type uPlot from "uplot";
+import uPlot from "uplot";
 import { useMemo } from "preact/hooks";
 import { count, plain } from "../../model/words";
 import { columnsOf, csvOf, type Curve, type Figure } from "../../run/run";
@@ -36,6 +36,8 @@ export function FigureView({ figure, other }: { figure: Figure; other: Figure | 
   const { columns } = aligned;
   const own = figure.curves.length;
   const named = aligned.figure.x_names;
+  // A long label does not fit beside the axis.
+  const isLong = figure.y_label.length > 44;
   const x = (value: number) => (named.length > 0 ? (named[value] ?? "") : plain(value));
   const place = usePlot((width) => {
     const data = [columns.x, ...columns.curves.map((curve) => curve.values.map((value) => (figure.is_y_logarithmic && (value ?? 0) <= 0 ? null : value)))];
@@ -46,17 +48,19 @@ export function FigureView({ figure, other }: { figure: Figure; other: Figure | 
       value: (_, value) => shown(value),
     }));
     const both = { stroke: () => colour("muted"), grid: { stroke: () => colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
-    const highest = Math.max(0, ...figure.curves.flatMap((curve) => curve.ranges.map(([, high]) => high)));
+    const ranges = figure.curves.flatMap((curve) => curve.ranges);
+    const highest = Math.max(0, ...ranges.map(([, high]) => high));
+    const lowest = Math.min(...ranges.map(([low]) => low).filter((low) => low > 0));
     const options: uPlot.Options = {
       width, height: HEIGHT + figure.strips.length * STRIP,
       series: [{ label: figure.x_label, value: (_, value) => (value === null ? "" : x(value)) }, ...series],
       axes: [
         { ...both, label: figure.x_label, labelSize: 20, size: 30 + figure.strips.length * STRIP, gap: 5 + figure.strips.length * STRIP, ...(named.length > 0 ? { splits: () => named.map((_, at) => at) } : {}), values: (_, values) => values.map((value) => (value === null ? "" : x(value))) },
-        { ...both, label: figure.y_label, labelSize: 18, size: 62, values: (_, values) => values.map((value) => (value === null ? "" : shown(value))) },
+        { ...both, ...(isLong ? {} : { label: figure.y_label, labelSize: 18 }), size: 62, values: (_, values) => values.map((value) => (value === null ? "" : shown(value))) },
       ],
       scales: {
         x: { time: false, ...(figure.is_x_logarithmic ? { distr: 3 } : named.length > 0 ? { range: () => [-0.5, named.length - 0.5] } : {}) },
-        y: figure.is_y_logarithmic ? { distr: 3 } : { range: (_, __, most) => [0, Math.max(most, highest) * 1.05 || 1] },
+        y: figure.is_y_logarithmic ? { distr: 3, range: (_, least, most) => uPlot.rangeLog(Math.min(least, lowest), Math.max(most, highest), 10, false) } : { range: (_, __, most) => [0, Math.max(most, highest) * 1.05 || 1] },
       },
       plugins: [marks(figure)],
       cursor: { points: { size: 6 } },
@@ -73,10 +77,11 @@ export function FigureView({ figure, other }: { figure: Figure; other: Figure | 
   return (
     <figure class="run">
       <figcaption>{figure.title}</figcaption>
+      {isLong && <p class="about muted">{figure.y_label}</p>}
       <div ref={place} />
       <div class="buttons">
         <button type="button" onClick={() => save(csvOf(aligned.figure, columns), "text/csv", "csv")} aria-label={`${figure.title} as CSV`}>CSV</button>
-        <button type="button" onClick={() => save(figure.svg, "image/svg+xml", "svg")} aria-label={`${figure.title} of this run as SVG`}>SVG</button>
+        {figure.svg && <button type="button" onClick={() => save(figure.svg, "image/svg+xml", "svg")} aria-label={`${figure.title} of this run as SVG`}>SVG</button>}
       </div>
       <details>
         <summary>Table</summary>
