@@ -11,7 +11,7 @@ import { progress, traceOf } from "../src/model/trace";
 import { verdict } from "../src/model/verdict";
 import { bytes, clock, count, duration, quantity, seconds } from "../src/model/words";
 import { shortNames } from "../src/view/series";
-import { DATA, fault, fromHash, requestOf, toHash, valueOf, withValue } from "../src/state/setup";
+import { DATA, constantsOf, fault, fromHash, requestOf, toHash, valueOf, withValue, type Setup } from "../src/state/setup";
 
 function played(events: RawEvent[]): Played {
   return { events, seconds: 100, trace_ended: null } as unknown as Played;
@@ -232,4 +232,18 @@ test("runs to start from are read and checked", () => {
   expect(fault(field, "0")).toContain("no list of entries");
   expect(requestOf({ designs: ["tiering"], values: { runs: "900,9e2;-;5M" } }, "tiering").runs).toEqual([[900, 900], [], [5e6]]);
   expect(requestOf({ designs: ["tiering"], values: {} }, "tiering").runs).toBeNull();
+});
+
+test("constants of a machine are read, and other files are not", () => {
+  const file = "# what\ndevice_mb_per_second = 900.5\nrequest_micros = 80.0\nrequest_kib = 128.0\nconcurrency = 4\nwrite_micros = 1.2\n" +
+    "flush_micros_per_entry = 0.4\nmerge_micros_per_entry = 0.5\nmemtable_bytes_per_entry = 30.0\ntable_bytes_per_entry = 6.5\ntable_bytes_per_tombstone = -2.0\n";
+  let setup: Setup = { designs: ["tiering"], values: {} };
+  for (const [key, text] of constantsOf(file)) setup = withValue(setup, key, text);
+  expect(requestOf(setup, "tiering").machine).toMatchObject({
+    device_bytes_per_second: 900.5e6, request_bytes: 131_072, concurrency: 4, memtable_entry_bytes: 30, table_entry_bytes: 6.5, table_tombstone_bytes: -2,
+  });
+  expect(requestOf(setup, "tiering").machine.write_seconds).toBeCloseTo(1.2e-6, 12);
+  expect(fromHash(toHash(setup)).setup).toEqual(setup);
+  expect(() => constantsOf("speed = 3")).toThrow("'speed = 3' is no constant");
+  expect(() => constantsOf("write_micros = 1.0")).toThrow("the file has no device_mb_per_second");
 });

@@ -1,4 +1,5 @@
 // Every control of the page.
+import { writeFileSync } from "node:fs";
 import { expect, test } from "@playwright/test";
 import { open, SMALL, time } from "./support";
 
@@ -156,4 +157,25 @@ test("a change that comes late does not undo another one", async ({ page }) => {
   await expect(page.getByRole("textbox", { name: "Text" }).first()).toHaveValue("tiering T=5");
   await page.waitForTimeout(300);
   await expect(page.getByRole("textbox", { name: "Text" })).toHaveCount(2);
+});
+
+test("the machine is read from a file", async ({ page }, info) => {
+  await open(page, `design=tiering&${SMALL}`);
+  await page.getByText("Machine", { exact: true }).click();
+  const choose = page.getByLabel(/Constants of/);
+  const write = (name: string, text: string) => {
+    const path = info.outputPath(name);
+    writeFileSync(path, text);
+    return path;
+  };
+  await choose.setInputFiles(write("other.toml", "[package]\nname = 'x'\n"));
+  await expect(page.getByRole("alert")).toContainText("other.toml: '[package]' is no constant");
+  const constants = ["device_mb_per_second = 40.0", "request_micros = 80.0", "request_kib = 128.0", "concurrency = 4", "write_micros = 9.5",
+    "flush_micros_per_entry = 0.4", "merge_micros_per_entry = 0.5", "memtable_bytes_per_entry = 30.0", "table_bytes_per_entry = 6.5"];
+  await choose.setInputFiles(write("here.toml", `# this machine\n${constants.join("\n")}\n`));
+  await expect(page.getByRole("textbox", { name: "Device" })).toHaveValue("40MB/s");
+  await expect(page.getByRole("textbox", { name: "Write", exact: true })).toHaveValue("9.5");
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await expect(page.getByText("simulating …")).toHaveCount(0);
+  await expect.poll(() => new URL(page.url()).hash).toContain("request-size=128KiB");
 });

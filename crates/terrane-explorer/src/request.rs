@@ -91,6 +91,19 @@ pub(crate) struct Machine {
     flush_seconds: Option<f64>,
     merge_seconds: Option<f64>,
     request_seconds: Option<f64>,
+    #[serde(default)]
+    request_bytes: Option<f64>,
+    /// Requests at a time.
+    #[serde(default)]
+    concurrency: Option<u32>,
+    /// Bytes of an entry in addition to key and value.
+    #[serde(default)]
+    memtable_entry_bytes: Option<f64>,
+    #[serde(default)]
+    table_entry_bytes: Option<f64>,
+    /// Bytes of a tombstone in addition to its key; may be negative.
+    #[serde(default)]
+    table_tombstone_bytes: Option<f64>,
 }
 
 /// Reads a value in its text form.
@@ -210,6 +223,64 @@ impl Machine {
             }
         }
         machine.costs.write_seconds = machine.costs.write_seconds.max(1e-9);
+        let bytes = |what: &str, given: Option<f64>, least: f64, known: &mut f64| {
+            if let Some(given) = given {
+                *known = check(what, given, least, 1e9)?;
+            }
+            Ok::<(), String>(())
+        };
+        let costs = &mut machine.costs;
+        bytes("the size of a request", self.request_bytes, 1.0, &mut machine.device.request_bytes)?;
+        bytes(
+            "the size of an entry",
+            self.memtable_entry_bytes,
+            0.0,
+            &mut costs.memtable_entry_bytes,
+        )?;
+        bytes("the size of an entry", self.table_entry_bytes, 0.0, &mut costs.table_entry_bytes)?;
+        bytes(
+            "the size of a tombstone",
+            self.table_tombstone_bytes,
+            -1e9,
+            &mut costs.table_tombstone_bytes,
+        )?;
+        machine.device.concurrency =
+            self.concurrency.unwrap_or(machine.device.concurrency).clamp(1, 4096);
         Ok(machine)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_has_all_constants_that_are_calibrated() {
+        let text = r#"{"budget":1e7,"slots":3,"device_bytes_per_second":1e9,"write_seconds":1e-6,"flush_seconds":2e-6,
+            "merge_seconds":3e-6,"request_seconds":4e-6,"request_bytes":5000,"concurrency":6,
+            "memtable_entry_bytes":7,"table_entry_bytes":8,"table_tombstone_bytes":-9}"#;
+        let machine: Machine = serde_json::from_str(text).unwrap();
+        let MachineModel { device, costs, budget, slots, .. } = machine.model().unwrap();
+        assert_eq!((budget, slots), (Some(1e7), 3));
+        let numbers = [device.bytes_per_second, device.request_seconds, device.request_bytes];
+        assert_eq!((numbers, device.concurrency), ([1e9, 4e-6, 5000.0], 6));
+        let costs = [
+            costs.write_seconds,
+            costs.flush_seconds,
+            costs.merge_seconds,
+            costs.memtable_entry_bytes,
+            costs.table_entry_bytes,
+            costs.table_tombstone_bytes,
+        ];
+        assert_eq!(costs, [1e-6, 2e-6, 3e-6, 7.0, 8.0, -9.0]);
+        // Those that are absent are the model's.
+        let text = r#"{"budget":null,"slots":1,"device_bytes_per_second":null,"write_seconds":null,
+            "flush_seconds":null,"merge_seconds":null,"request_seconds":null}"#;
+        let machine: Machine = serde_json::from_str(text).unwrap();
+        assert_eq!(machine.model().unwrap(), MachineModel { slots: 1, ..MachineModel::default() });
+        let bad = text.replace("\"slots\":1", "\"slots\":1,\"table_entry_bytes\":-1");
+        let machine: Machine = serde_json::from_str(&bad).unwrap();
+        assert!(machine.model().unwrap_err().contains("the size of an entry is -1"));
     }
 }

@@ -49,6 +49,11 @@ export interface Machine {
   flush_seconds: number | null;
   merge_seconds: number | null;
   request_seconds: number | null;
+  request_bytes: number | null;
+  concurrency: number | null;
+  memtable_entry_bytes: number | null;
+  table_entry_bytes: number | null;
+  table_tombstone_bytes: number | null;
 }
 
 export interface Simulate {

@@ -7,7 +7,7 @@ import { duration, quantity } from "../model/words";
 export const DESIGNS_MAX = 4;
 
 /** How a field is read. */
-type Kind = "quantity" | "share" | "text" | "duration" | "rate";
+type Kind = "quantity" | "share" | "number" | "text" | "duration" | "rate";
 
 export interface Field {
   key: string;
@@ -57,7 +57,43 @@ export const MACHINE: Field[] = [
   { key: "merge-time", label: "Merge", kind: "share", initial: "0.6", hint: "µs for each entry of a merge" },
   { key: "flush-time", label: "Flush", kind: "share", initial: "0.5", hint: "µs for each entry of a flush" },
   { key: "request-time", label: "Request", kind: "share", initial: "100", hint: "µs of a request to the device" },
+  { key: "request-size", label: "Request size", kind: "quantity", initial: "", optional: true, hint: "the most bytes of a request, such as 128KiB; empty: the model's" },
+  { key: "concurrency", label: "Requests", kind: "quantity", initial: "", optional: true, hint: "to the device at a time; empty: the model's" },
+  { key: "memtable-entry", label: "Memtable entry", kind: "share", initial: "", optional: true, hint: "bytes in addition to key and value; empty: the model's" },
+  { key: "table-entry", label: "Table entry", kind: "share", initial: "", optional: true, hint: "bytes in addition to key and value; empty: the model's" },
+  { key: "tombstone", label: "Tombstone", kind: "number", initial: "", optional: true, hint: "bytes in a table in addition to the key, may be negative; empty: the model's" },
 ];
+
+/** The constants in a file of 'terrane simulate calibrate', and the fields that have them. */
+const CONSTANTS: Record<string, (value: number) => [string, string]> = {
+  device_mb_per_second: (value) => ["device", `${value}MB/s`],
+  request_micros: (value) => ["request-time", String(value)],
+  request_kib: (value) => ["request-size", `${value}KiB`],
+  concurrency: (value) => ["concurrency", String(value)],
+  write_micros: (value) => ["write-time", String(value)],
+  flush_micros_per_entry: (value) => ["flush-time", String(value)],
+  merge_micros_per_entry: (value) => ["merge-time", String(value)],
+  memtable_bytes_per_entry: (value) => ["memtable-entry", String(value)],
+  table_bytes_per_entry: (value) => ["table-entry", String(value)],
+  table_bytes_per_tombstone: (value) => ["tombstone", String(value)],
+};
+
+/** Reads a file of constants: fields with their texts. Throws a sentence if it is none. */
+export function constantsOf(text: string): [string, string][] {
+  const given = new Map<string, number>();
+  for (const line of text.split("\n").map((one) => one.replace(/#.*/, "").trim())) {
+    if (line === "") continue;
+    const [, key = "", value = ""] = /^([a-z_]+)\s*=\s*(-?[0-9][0-9_.e+-]*)$/.exec(line) ?? [];
+    if (!(key in CONSTANTS) || !Number.isFinite(Number(value))) throw new Error(`'${line.slice(0, 60)}' is no constant of 'terrane simulate calibrate'`);
+    given.set(key, Number(value));
+  }
+  const missing = Object.keys(CONSTANTS).find((key) => !given.has(key) && key !== "table_bytes_per_tombstone");
+  if (missing) throw new Error(`the file has no ${missing}, as 'terrane simulate calibrate' writes it`);
+  return [...given].flatMap(([key, value]) => {
+    const field = CONSTANTS[key]?.(value);
+    return field ? [field] : [];
+  });
+}
 
 export const FIELDS: Field[] = [...DATA, ...OPERATIONS, ...LOAD, ...MACHINE];
 
@@ -121,6 +157,8 @@ export function fault(field: Field, text: string): string | undefined {
       return undefined;
     case "duration":
       return (duration(text) ?? 0) > 0 ? undefined : `${field.label}: '${text}' is no time such as 90s, 30min or 2h`;
+    case "number":
+      return Number.isFinite(Number(text)) ? undefined : `${field.label}: '${text}' is no number`;
     case "share":
       return Number.isFinite(Number(text)) && Number(text) >= 0 ? undefined : `${field.label}: '${text}' is no number`;
     default:
@@ -169,6 +207,11 @@ export function requestOf(setup: Setup, design: string): Simulate {
     merge_seconds: share("merge-time") * 1e-6,
     flush_seconds: share("flush-time") * 1e-6,
     request_seconds: share("request-time") * 1e-6,
+    request_bytes: optional("request-size"),
+    concurrency: optional("concurrency"),
+    memtable_entry_bytes: optional("memtable-entry"),
+    table_entry_bytes: optional("table-entry"),
+    table_tombstone_bytes: text("tombstone") === "" ? null : Number(text("tombstone")),
   };
   return {
     call: "simulate", design, workload, machine, start: text("start"), runs: text("runs") === "" ? null : runsOf(text("runs")), seed: Math.round(number("seed")),

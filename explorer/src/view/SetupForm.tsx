@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { DATA, LOAD, MACHINE, OPERATIONS, fault, valueOf, type Field, type Setup } from "../state/setup";
+import { DATA, LOAD, MACHINE, OPERATIONS, constantsOf, fault, valueOf, type Field, type Setup } from "../state/setup";
 
 const GROUPS: [string, Field[], boolean][] = [
   ["Data", DATA, true],
@@ -21,8 +21,32 @@ export function SetupForm({ setup, onChange }: { setup: Setup; onChange(key: str
                 onChange={(text) => onChange(field.key, text)} />
             ))}
           </div>
+          {title === "Machine" && <Constants onChange={onChange} />}
         </details>
       ))}
+    </>
+  );
+}
+
+/** Reads the constants of a machine from a file. */
+function Constants({ onChange }: { onChange(key: string, text: string): void }) {
+  const [error, setError] = useState("");
+  const read = async (file: File | undefined) => {
+    if (!file) return;
+    try {
+      for (const [key, text] of constantsOf(await file.text())) onChange(key, text);
+      setError("");
+    } catch (reason) {
+      setError(`${file.name}: ${reason instanceof Error ? reason.message : String(reason)}`);
+    }
+  };
+  return (
+    <>
+      <label>
+        Constants of <code>terrane simulate calibrate --output FILE</code>
+        <input type="file" accept=".toml" onClick={(event) => { event.currentTarget.value = ""; }} onChange={(event) => void read(event.currentTarget.files?.[0])} />
+      </label>
+      {error && <p class="error" role="alert">{error}</p>}
     </>
   );
 }
