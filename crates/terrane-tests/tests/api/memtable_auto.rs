@@ -1,6 +1,6 @@
 //! Choosing a memtable by the observed operations: `memtable=auto`.
 
-use terrane::{Db, Design, Event, KeyspaceOptions, TreeView};
+use terrane::{Db, Design, Event, KeyspaceOptions, Options, TreeView};
 
 use crate::support::{DIR, in_memory};
 
@@ -123,6 +123,38 @@ fn a_vector_is_sorted_once_when_lookups_follow_a_load() {
     // The view is sorted already, so nothing else follows.
     lookups(20_000);
     assert_eq!(reported(&db).len(), chosen.len());
+}
+
+/// The thread that flushes also sorts vectors. While a flush waited for bandwidth, lookups compared every entry for
+/// fifteen times as long as sorting takes.
+#[test]
+fn a_vector_is_sorted_while_a_flush_runs() {
+    for flush_threads in ["1", "2"] {
+        let design: Design = "leveling; buffer=1MiB; memtable=auto".parse().unwrap();
+        let storage = std::sync::Arc::new(terrane::storage::MemoryStorage::new(1));
+        let mut options = Options::new().storage(storage).design(design);
+        options.set("io_budget", "64KiB/s").unwrap();
+        options.set("flush_threads", flush_threads).unwrap();
+        let db = options.open(DIR).unwrap();
+        let mut number = 0;
+        // The first memtable is flushed for seconds, while the second one fills.
+        let mut filled = 0;
+        while filled < 3000 {
+            db.put(key(number), [7; 100]).unwrap();
+            number += 1;
+            if number % 2000 == 0 {
+                assert!(db.get(key(number / 2)).unwrap().is_some());
+            }
+            filled += u64::from(kind_of(&db).as_deref() == Some("vector(query=scan)"));
+            assert!(number < 12_000, "{:?}", db.tree().memtable_choice);
+        }
+        let begun = std::time::Instant::now();
+        while !reported(&db).iter().any(|reason| reason.contains("sorted once")) {
+            assert!(db.get(key(number - 1)).unwrap().is_some());
+            assert!(begun.elapsed() < std::time::Duration::from_secs(20), "the vector stayed unsorted");
+        }
+        assert_eq!(db.stats().flushes, 0, "the flush still runs");
+    }
 }
 
 /// Flush after flush used to rewrite the same few keys that were overwritten in between.

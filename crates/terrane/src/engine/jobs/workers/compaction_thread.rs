@@ -26,6 +26,7 @@ impl Jobs {
             // The flush thread may be waiting for the disk when writers are about to need a
             // segment.
             self.pipeline.create_requested();
+            self.switch_memtables();
             if is_spare && signals.compacting() < number {
                 signals.wait_for_spare_work(seen);
                 continue;

@@ -30,10 +30,11 @@ impl Jobs {
                 self.context.signals.wait_for_work(seen, retired);
                 continue;
             }
+            // By any thread, so that the decision does not wait for a running flush.
+            self.switch_memtables();
             if number == 0 {
                 self.rotate_aged_memtables();
                 self.catalog.release_expired_log();
-                self.switch_memtables();
                 self.free_space();
             }
             match self.flusher.pick() {
