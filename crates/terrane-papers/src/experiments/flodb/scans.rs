@@ -7,7 +7,9 @@ use terrane_policy::MemtableKind;
 use terrane_policy::flodb::ScanMode;
 
 use super::database::{OperationMix, SCAN_KEYS, load, open, run};
-use super::sizes::{FloDbSizes, LIST, MEMORY_KEYS, NamedMemtable, mib, scanning};
+use super::sizes::{
+    FloDbSizes, LIST, MEMORY_KEYS, NamedMemtable, TREE, mib, record_next, scanning,
+};
 use crate::experiments::memtables::BufferMode;
 use crate::results::Results;
 
@@ -35,7 +37,7 @@ pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> 
     let (published, ours) = (BufferMode::Published, BufferMode::Ours);
     let kinds = [
         (LIST, "plain", LIST, MemtableKind::SKIP_LIST),
-        ("B-link tree", "plain", "B-link tree", MemtableKind::BTree),
+        (TREE, "plain", TREE, MemtableKind::BTree),
         (
             published.name(),
             "restart",
@@ -54,6 +56,10 @@ pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> 
     let named = kinds.map(|(_, _, name, kind)| NamedMemtable { name, kind });
     let threads = sizes.threads_max();
     let rounds = sizes.rounds(&named, |kind| all(sizes, dir, kind.kind, threads))?;
+    let named: Vec<_> = kinds.iter().map(|(key, ..)| *key).zip(&rounds).collect();
+    for (number, share) in SHARES.iter().enumerate() {
+        record_next(results, "scan_next", &named, (&share.to_string(), number * METRICS.len()));
+    }
     let mut rows = Vec::new();
     for ((key, scan, name, _), all) in kinds.iter().zip(&rounds) {
         let best = all.best();

@@ -27,6 +27,12 @@ const BUFFER_BYTES: f64 = (16 << 20) as f64;
 /// The duration of a measurement.
 const MILLIS: f64 = 500.0;
 
+/// The duration of the writes of Fig. 9: memtables are flushed many times, so that flushes bound the rate.
+const STEADY_MILLIS: f64 = 10_000.0;
+
+/// The duration of a burst of Fig. 15 at the paper's size of memory.
+const BURST_SECONDS: f64 = 10.0;
+
 /// The share of the paper's sizes that the constants above represent: 16 MiB of its 128.
 pub(super) const DEFAULT_SCALE: f64 = 0.125;
 
@@ -71,6 +77,16 @@ impl FloDbSizes {
 
     pub(super) fn duration(&self) -> Duration {
         Duration::from_secs_f64((MILLIS * self.scale.clamp(0.1, 20.0)) / 1e3)
+    }
+
+    /// Returns the duration of steady writes.
+    pub(super) fn steady_duration(&self) -> Duration {
+        Duration::from_secs_f64((STEADY_MILLIS * self.scale.clamp(0.01, 2.0)) / 1e3)
+    }
+
+    /// Returns the duration of a burst, which writes the same share of the memory as the paper's.
+    pub(super) fn burst_duration(&self) -> Duration {
+        Duration::from_secs_f64((BURST_SECONDS * self.share()).clamp(0.01, BURST_SECONDS))
     }
 
     /// Returns the maximum number of threads.
@@ -124,8 +140,35 @@ impl<const N: usize> KindRounds<N> {
     }
 }
 
-/// The name of the memtable that represents other systems.
+/// The names of the memtables of one level, which represent other systems.
 pub(super) const LIST: &str = "skip-list";
+pub(super) const TREE: &str = "B-link tree";
+
+/// The other systems of a mode: those of the paper have skip-lists. Ours competes with the best that we have.
+fn others_of(mode: BufferMode) -> &'static [&'static str] {
+    match mode {
+        BufferMode::Published => &[LIST],
+        BufferMode::Ours => &[LIST, TREE],
+    }
+}
+
+/// Records the rate of the next best system of each mode: in each round that of the fastest.
+pub(super) fn record_next<const N: usize>(
+    results: &mut Results,
+    metric: &str,
+    rounds: &[(&str, &KindRounds<N>)],
+    (key, at): (&str, usize),
+) {
+    for mode in BufferMode::ALL {
+        let others = rounds.iter().filter(|(name, _)| others_of(mode).contains(name));
+        let fastest = others.map(|(_, rounds)| rounds.of(at)).reduce(|one, other| {
+            one.into_iter().zip(other).map(|(one, other)| one.max(other)).collect()
+        });
+        let fastest = fastest.unwrap_or_default();
+        let best = fastest.iter().copied().fold(f64::NAN, f64::max);
+        results.record_rounds(metric, &[mode.name(), key], best, &fastest);
+    }
+}
 
 /// Returns the memtable with the two levels of a mode.
 pub(super) fn two_levels(mode: BufferMode) -> FloDb {
@@ -151,7 +194,7 @@ pub(super) fn kinds() -> [KeyedMemtable; 4] {
     let (published, ours) = (BufferMode::Published, BufferMode::Ours);
     [
         keyed(LIST, LIST, MemtableKind::SKIP_LIST),
-        keyed("B-link tree", "B-link tree", MemtableKind::BTree),
+        keyed(TREE, TREE, MemtableKind::BTree),
         keyed(published.name(), "two levels, published", two(published)),
         keyed(ours.name(), "two levels, ours", two(ours)),
     ]

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::database::{OperationMix, ThreadedRun, load, load_in_order, open, run};
-use super::sizes::{FloDbSizes, KeyedMemtable, NamedMemtable, kinds};
+use super::sizes::{FloDbSizes, KeyedMemtable, NamedMemtable, kinds, record_next};
 use crate::results::Results;
 
 /// A mix of half inserts and half deletes (§5.2).
@@ -66,6 +66,13 @@ pub(super) fn measure(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> 
             let shown =
                 rounds.iter().map(|all| latency_cell(&all.best()[of(0)..of(METRICS.len())]));
             latencies.push(std::iter::once(name).chain(shown).collect());
+            let named: Vec<_> = keyed.iter().map(|keyed| keyed.key).zip(&rounds).collect();
+            if number == 0 {
+                record_next(results, "single_next", &named, (figure, of(0)));
+            }
+            if is_last {
+                record_next(results, "tree_next", &named, (figure, of(0)));
+            }
             for (KeyedMemtable { key, .. }, all) in keyed.iter().zip(&rounds) {
                 if number == 0 {
                     all.record(results, "single_rate", &[key, figure], of(0));
@@ -103,7 +110,8 @@ fn all(sizes: &FloDbSizes, dir: &Path, kind: &NamedMemtable, threads: u32) -> Re
             "lookups" => load_in_order(&db, sizes.keys())?,
             _ => load(&db, mix, sizes.keys())?,
         }
-        let run = run(sizes, &db, mix, threads, sizes.duration())?;
+        let time = if figure == "writes" { sizes.steady_duration() } else { sizes.duration() };
+        let run = run(sizes, &db, mix, threads, time)?;
         values.copy_from_slice(&metrics(&run));
         db.close()?;
         std::fs::remove_dir_all(&dir)?;
