@@ -208,3 +208,18 @@ test("the end of the command is said", async ({ page }) => {
   await short.remove();
   await expect(page.getByRole("alert")).toContainText("does not answer");
 });
+
+test("a process that is stopped is not shown as if it went on", async ({ page }) => {
+  test.setTimeout(60_000);
+  const halted = new Served();
+  await halted.start();
+  await halted.write(0, 2000);
+  await page.goto(halted.picture);
+  await expect(page.getByRole("img", { name: /^Tree\./ })).toBeVisible();
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  halted.signal("SIGSTOP");
+  await expect(page.getByRole("alert")).toContainText("has not answered for", { timeout: 20_000 });
+  halted.signal("SIGCONT");
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await halted.remove();
+});

@@ -2,7 +2,7 @@
 import { expect, test } from "@playwright/test";
 import type { Played, RawEvent, Results } from "../src/engine/requests";
 import { KeyScale, LAST, keyOf, shownKey } from "../src/live/keys";
-import type { Line, Sample } from "../src/live/messages";
+import { lineOf, type Line, type Sample } from "../src/live/messages";
 import { LiveStore } from "../src/live/store";
 import { whatIf } from "../src/live/what_if";
 import { front } from "../src/model/pareto";
@@ -11,6 +11,7 @@ import { progress, traceOf } from "../src/model/trace";
 import { verdict } from "../src/model/verdict";
 import { bytes, clock, count, duration, quantity, seconds } from "../src/model/words";
 import { shortNames } from "../src/view/series";
+import { Clock } from "../src/state/clock";
 import { DATA, constantsOf, fault, fromHash, requestOf, toHash, valueOf, withValue, type Setup } from "../src/state/setup";
 
 function played(events: RawEvent[]): Played {
@@ -210,7 +211,9 @@ test("lines of a database make a tree that plays forward and back", () => {
   const { setup } = fromHash(question?.hash ?? "");
   expect(setup.designs[0]).toBe("tiering T=4; buffer=1MiB");
   expect(setup.designs[1]).toBe("leveling; buffer=1MiB");
-  expect(setup.values).toMatchObject({ runs: "10", records: "10", "record-size": "100", budget: "50MiB/s", update: "75", delete: "25", get: "50", arrival: "constant(1000)", time: "1h" });
+  expect(setup.values).toMatchObject({ runs: "10", records: "10", "record-size": "100", budget: "50MiB/s", update: "75", delete: "25", get: "50", time: "1h" });
+  // Writers were stopped in one of four samples, so they would have written more.
+  expect(setup.values).not.toHaveProperty("arrival");
   expect(requestOf(setup, "tiering").runs).toEqual([[10]]);
 });
 
@@ -222,6 +225,112 @@ test("a job does not outlive its process, although the next one counts anew", ()
   for (const line of [connected(0), tables(1, true, [], [[1, 1, 0]]), running(1), connected(2), tables(3, true, [], [[1, 1, 0]]), running(3)]) store.add(line);
   const { jobs } = store.tree("default").trace;
   expect(jobs.map(({ began, ended }) => [began, ended])).toEqual([[1, 2], [3, Infinity]]);
+});
+
+test("an idle tree that is shown for days takes the memory of an hour", () => {
+  const store = new LiveStore();
+  store.add(tables(0, true, [], [[1, 1, 0]]));
+  for (let at = 1; at <= 20_000; at += 1) store.add(sample(at));
+  expect(store.samples.length).toBeLessThan(3700);
+  const kept = store.tree("default").moments;
+  expect(kept.length).toBeGreaterThan(3600);
+  expect(kept.length).toBeLessThan(3800);
+  expect(kept.at(-1)?.at).toBe(20_000);
+});
+
+test("what if takes the budget and the size of what is written now", () => {
+  const store = new LiveStore();
+  store.add({ item: "connected", at_micros: 1e15, database: "db", process: null, options: { durability: "process", io_budget: "8000000", memory_budget: 1 } });
+  // The tables have 100 bytes an entry.
+  store.add(tables(1, true, [], [[1, 1, 0]]));
+  store.add(sample(1, { per_second: { writes: 1000, deletes: 0, gets: 0, scans: 0, scan_entries: 0, written_bytes: 450_000 } }));
+  const question = whatIf(store, store.tree("default"));
+  expect(fromHash(question?.hash ?? "").setup.values).toMatchObject({ budget: "8000000B/s", "record-size": "450" });
+  expect(question?.assumes).toContain("records of 450 bytes; an I/O budget of 8000000B/s");
+});
+
+test("a recording is kept whole", () => {
+  const store = new LiveStore(true);
+  store.add(tables(0, true, [], [[1, 1, 0]]));
+  for (let at = 1; at <= 20_000; at += 1) store.add(sample(at));
+  expect([store.samples.length, store.begin, store.tree("default").moments.length]).toEqual([20_000, 1, 20_000]);
+});
+
+const EVENT = { event: "flushed", details: { keyspace: "default" } };
+
+function event(at: number, number: number): Line {
+  return { item: "event", number, at_micros: 1e15 + at * 1e6, text: `event ${number}`, ...EVENT } as Line;
+}
+
+function connectedTo(at: number, pid: number): Line {
+  return { item: "connected", at_micros: 1e15 + at * 1e6, database: "db", process: { pid, program: "p", version: "1" }, options: null };
+}
+
+test("a connection to the same process repeats no event and ends no job", () => {
+  const store = new LiveStore();
+  const job = { id: 5, keyspace: "default", job: "compaction", state: "running", what: "", why: "", total_bytes: 100, remaining_bytes: 40, share: 1, running_micros: 0 };
+  const running = (at: number) => sample(at, { jobs: [job] } as unknown as Partial<Sample>);
+  const lines = [connectedTo(0, 7), tables(1, true, [], [[1, 1, 0]]), running(1), event(1, 1), event(1, 2), connectedTo(2, 7), event(1, 1), event(1, 2), event(2, 6), running(3)];
+  for (const line of lines) store.add(line);
+  const { jobs } = store.tree("default").trace;
+  expect(jobs.map(({ began, ended }) => [began, ended])).toEqual([[1, Infinity]]);
+  const texts = store.entries.map(({ text }) => text);
+  expect(texts.filter((text) => text.startsWith("event"))).toEqual(["event 1", "event 2", "event 6"]);
+  expect(texts.some((text) => text.startsWith("3 events are missing"))).toBe(true);
+  // Another process counts anew.
+  store.add(connectedTo(4, 8));
+  store.add(event(4, 1));
+  expect(store.entries.at(-1)?.text).toBe("event 1");
+});
+
+test("the inputs of a job may be known later than the job", () => {
+  const store = new LiveStore();
+  const job = { id: 5, keyspace: "default", job: "compaction", state: "running", what: "", why: "", total_bytes: 100, remaining_bytes: 40, share: 1, running_micros: 0 };
+  store.add(tables(1, true, [], [[1, 1, 1], [2, 2, 1]]));
+  store.add(sample(1, { jobs: [job] } as unknown as Partial<Sample>));
+  store.add(tables(2, false, [], [], [{ id: 5, inputs: [1, 2], output_level: 2 }]));
+  const [known] = store.tree("default").trace.jobs;
+  expect([known?.inputs, known?.from, known?.into]).toEqual([[1, 2], 1, 2]);
+});
+
+test("a wall clock that is set back does not stop the picture, and gaps are known", () => {
+  const store = new LiveStore();
+  const interval = { interval_micros: 1e6 };
+  for (const at of [0, 1, 2, 300, 301, 100, 102]) store.add(sample(at, interval));
+  expect(store.times).toEqual([0, 1, 2, 300, 301, 301, 301]);
+  expect(store.times.map((_, place) => store.isAfterGap(place))).toEqual([false, false, false, true, false, false, false]);
+});
+
+test("a line without its parts is no line", () => {
+  expect(() => lineOf(JSON.stringify({ item: "sample", at_micros: 1, jobs: [] }))).toThrow("no sample");
+  expect(() => lineOf(JSON.stringify({ item: "tables", at_micros: 1 }))).toThrow("no tables");
+  expect(lineOf(JSON.stringify({ item: "of a later version", at_micros: 1 }))).toBeUndefined();
+});
+
+test("the places of keys are computed when they are drawn, not at each change", () => {
+  const store = new LiveStore();
+  const count = 20_000;
+  const added = (table: number) => ({ table, run: table, level: 0, start: `k${String(table).padStart(8, "0")}`, end: `k${String(table + 1).padStart(8, "0")}`, bytes: 1000, entries: 1, tombstones: 0 });
+  const line = (from: number, to: number) => ({ item: "tables", at_micros: 1e15, is_whole: from === 0, trees: [{ keyspace: "default", removed: [], added: Array.from({ length: to - from }, (_, place) => added(from + place)) }], jobs: [] }) as unknown as Line;
+  store.add(line(0, count));
+  const begun = performance.now();
+  for (let table = count; table < count + 1000; table += 1) store.add(line(table, table + 1));
+  // Each took 60 ms when every table beyond the last key made the scale anew.
+  expect(performance.now() - begun).toBeLessThan(5000);
+  const last = store.tree("default").present.get(count + 999);
+  expect(last?.end).toBe(1);
+  expect(last?.start).toBeGreaterThan(0.99);
+});
+
+test("a clock plays from the first known time", () => {
+  const clock = new Clock();
+  clock.setBounds(100, 200);
+  clock.seek(200);
+  globalThis.requestAnimationFrame = () => 1;
+  globalThis.cancelAnimationFrame = () => undefined;
+  clock.play();
+  expect(clock.at).toBe(100);
+  clock.pause();
 });
 
 test("runs to start from are read and checked", () => {

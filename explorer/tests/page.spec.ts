@@ -179,3 +179,14 @@ test("the machine is read from a file", async ({ page }, info) => {
   await expect(page.getByText("simulating …")).toHaveCount(0);
   await expect.poll(() => new URL(page.url()).hash).toContain("request-size=128KiB");
 });
+
+test("a click into a chart goes to its time", async ({ page }) => {
+  await open(page, `design=leveling&${SMALL}`);
+  const chart = page.locator("figure .u-over").first();
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  if (!box) throw new Error("no chart");
+  await chart.click({ position: { x: box.width / 2, y: box.height / 2 } });
+  await expect.poll(() => time(page)).toBeGreaterThan(250);
+  expect(await time(page)).toBeLessThan(350);
+});

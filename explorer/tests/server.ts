@@ -59,6 +59,10 @@ export class Served {
     await done;
   }
 
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
   /** Ends the server, as Ctrl-C does. */
   async stop(): Promise<void> {
     this.#socket?.destroy();

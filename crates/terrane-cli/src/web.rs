@@ -2,6 +2,8 @@
 //!
 //! | module | one line |
 //! |---|---|
+//! | [`browser`] | opens pages in the browser of the desktop |
+//! | [`connections`] | the open connections, and which of them must give way |
 //! | [`request`] | the requests of browsers, and which of them are refused |
 //! | [`feed`] | the last hour of a database, which all pages share |
 //! | [`source`] | the thread that follows a database into a feed |
@@ -12,6 +14,8 @@
 //! requests, directly or through a name that they let point to this machine (DNS rebinding). So a request must
 //! name this server in `Host` and, if it has one, in `Origin`. GET and HEAD change nothing.
 
+pub(crate) mod browser;
+mod connections;
 pub(crate) mod feed;
 pub(crate) mod live;
 pub(crate) mod request;
@@ -21,22 +25,19 @@ pub(crate) mod token;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::connections::Connections;
 use self::request::Request;
 
-/// How long a client may take for its request, and then for each write of the answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a client may take for its request, and for each write of the answer.
+const REQUEST_MAX: Duration = Duration::from_secs(5);
+const WRITE_MAX: Duration = Duration::from_secs(10);
 
 /// How long the server waits if the process has too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// The most connections at a time; each has a thread.
-const CONNECTIONS_MAX: usize = 256;
 
 /// The headers of every answer. The page has a policy of its own contents.
 const HEADERS: &str = "Cache-Control: no-store\r\n\
@@ -131,7 +132,7 @@ impl WebServer {
     /// # Errors
     /// The listener failed. A connection that fails only ends itself.
     pub(crate) fn serve(&self, site: &Arc<impl Site>) -> io::Result<()> {
-        let open = Arc::new(AtomicUsize::new(0));
+        let open = Arc::new(Connections::default());
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
@@ -142,27 +143,26 @@ impl WebServer {
                     continue;
                 }
             };
-            if open.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
-                continue;
-            }
-            open.fetch_add(1, Ordering::Relaxed);
-            let (counted, port, site) = (Arc::clone(&open), self.address.port(), Arc::clone(site));
+            let Some(connection) = open.begin(&stream) else { continue };
+            let (port, site) = (self.address.port(), Arc::clone(site));
             let answer = move || {
                 // The client has gone, or was too slow.
-                let _ = answer_on(stream, port, &*site);
-                counted.fetch_sub(1, Ordering::Relaxed);
+                let _ = answer_on(stream, port, &*site, || connection.has_asked());
             };
-            let started = thread::Builder::new().name("terrane-page".to_owned()).spawn(answer);
-            if started.is_err() {
-                open.fetch_sub(1, Ordering::Relaxed);
-            }
+            // Without a thread, the connection ends with the closure.
+            drop(thread::Builder::new().name("terrane-page".to_owned()).spawn(answer));
         }
     }
 }
 
-/// Reads a request, and answers it.
-fn answer_on(mut stream: TcpStream, port: u16, site: &dyn Site) -> io::Result<()> {
-    let until = Instant::now() + TIMEOUT;
+/// Reads a request, and answers it. Calls `asked` once the request is complete.
+fn answer_on(
+    mut stream: TcpStream,
+    port: u16,
+    site: &dyn Site,
+    asked: impl FnOnce(),
+) -> io::Result<()> {
+    let until = Instant::now() + REQUEST_MAX;
     let message = request::read(&mut stream, |stream| {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -171,8 +171,10 @@ fn answer_on(mut stream: TcpStream, port: u16, site: &dyn Site) -> io::Result<()
             stream.set_read_timeout(Some(left))
         }
     })?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let (answer, with_body) = match Request::parse(&message, port) {
+    asked();
+    stream.set_write_timeout(Some(WRITE_MAX))?;
+    let parsed = message.as_deref().map_err(|refusal| *refusal);
+    let (answer, with_body) = match parsed.and_then(|message| Request::parse(message, port)) {
         Ok(request) => (site.answer(&request), !request.is_head()),
         Err((status, why)) => (Answer::refused(status, why), true),
     };
@@ -200,28 +202,6 @@ fn answer_on(mut stream: TcpStream, port: u16, site: &dyn Site) -> io::Result<()
 /// Returns true for errors after which a listener cannot go on.
 fn is_of_listener(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::InvalidInput | io::ErrorKind::NotConnected)
-}
-
-/// Opens an address in the browser of the desktop. Without a desktop, the printed address must do.
-pub(crate) fn open_in_browser(address: &str) {
-    let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
-        ("open", &[])
-    } else if cfg!(windows) {
-        ("rundll32", &["url.dll,FileProtocolHandler"])
-    } else if std::env::var_os("DISPLAY").or_else(|| std::env::var_os("WAYLAND_DISPLAY")).is_some()
-    {
-        ("xdg-open", &[])
-    } else {
-        return;
-    };
-    let mut command = Command::new(program);
-    command.args(arguments).arg(address);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Ctrl-C ends the server, and not the browser.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    // A browser may run for as long as its user likes.
-    drop(command.spawn());
 }
 
 #[cfg(test)]

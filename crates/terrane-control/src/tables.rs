@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes::Bytes;
 
-/// Bytes of a key in a message. Longer keys are cut, since a picture needs only their places.
-pub(crate) const KEY_BYTES_MAX: usize = 64;
+/// Bytes of a key in a message. Longer keys are cut, since a picture needs only their places; those of paths and
+/// addresses may have a long beginning in common.
+pub(crate) const KEY_BYTES_MAX: usize = 256;
 
 /// The tables of all trees that came and went, and the tables that jobs take.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -57,9 +58,9 @@ pub struct PlacedTable {
     pub run: u64,
     /// The level.
     pub level: u64,
-    /// The first key, cut to 64 bytes.
+    /// The first key, cut to 256 bytes.
     pub start: Bytes,
-    /// The first key after the table, cut to 64 bytes; `None` if its range has no end.
+    /// The first key after the table, cut to 256 bytes; `None` if its range has no end.
     pub end: Option<Bytes>,
     /// The size of the file.
     pub bytes: u64,

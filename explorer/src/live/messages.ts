@@ -115,11 +115,29 @@ export type Line = Sample | Tables | LoggedEvent | Connected | Disconnected;
 
 const ITEMS = ["sample", "tables", "event", "connected", "disconnected"];
 
+/** The lists that a sample must have. */
+const LISTS = ["trees", "jobs", "stalls", "latencies"] as const;
+const GROUPS = ["per_second", "memory", "io"] as const;
+
+function isSample(line: object): boolean {
+  const fields = line as Record<string, unknown>;
+  const isGroup = (value: unknown) => typeof value === "object" && value !== null;
+  return LISTS.every((name) => Array.isArray(fields[name])) && GROUPS.every((name) => isGroup(fields[name]));
+}
+
+function isTables(line: object): boolean {
+  const { trees, jobs } = line as Record<string, unknown>;
+  return Array.isArray(trees) && Array.isArray(jobs);
+}
+
 /** Reads a line; undefined if it is of a kind that this version does not know. Throws if it is none. */
 export function lineOf(text: string): Line | undefined {
   const line = JSON.parse(text) as { item?: unknown; at_micros?: unknown };
   if (typeof line !== "object" || line === null || typeof line.item !== "string" || typeof line.at_micros !== "number") {
     throw new Error("it is no line of a recording");
+  }
+  if ((line.item === "sample" && !isSample(line)) || (line.item === "tables" && !isTables(line))) {
+    throw new Error(`it is no ${line.item} of a recording`);
   }
   return ITEMS.includes(line.item) ? (line as Line) : undefined;
 }

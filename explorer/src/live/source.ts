@@ -39,9 +39,12 @@ export function follow(token: string, listener: Listener): Stream {
   let events: EventSource | null = null;
   let store = new LiveStore();
   let isFirst = true;
+  // The last event that this page has received.
+  let last = "";
   const begin = () => {
     if (events || document.hidden) return;
-    events = new EventSource(`live/stream?token=${encodeURIComponent(token)}`);
+    const from = last === "" ? "" : `&from=${encodeURIComponent(last)}`;
+    events = new EventSource(`live/stream?token=${encodeURIComponent(token)}${from}`);
     events.addEventListener("hello", (event) => listener.hello(JSON.parse((event as MessageEvent<string>).data) as Hello));
     events.addEventListener("reset", () => {
       store = new LiveStore();
@@ -49,6 +52,7 @@ export function follow(token: string, listener: Listener): Stream {
     });
     events.onmessage = (event: MessageEvent<string>) => {
       addAll(store, event.data.split("\n"));
+      last = event.lastEventId;
       if (isFirst) listener.reset(store);
       isFirst = false;
       listener.changed();
@@ -77,7 +81,7 @@ export function follow(token: string, listener: Listener): Stream {
 /** Reads a recording. Throws a sentence if the file is none. */
 export async function recordingOf(file: File): Promise<LiveStore> {
   const text = await file.text();
-  const store = new LiveStore();
+  const store = new LiveStore(true);
   addAll(store, text.split("\n"));
   if (store.samples.length === 0) throw new Error(`${file.name} is no recording of 'terrane top --record': it has no sample`);
   return store;

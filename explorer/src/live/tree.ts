@@ -4,8 +4,11 @@ import type { Job, Step, Table, Trace } from "../model/trace";
 import { KeyScale, LAST, keyOf, type Key } from "./keys";
 import type { LoggedEvent, PlacedTable, Sample, SampleJob, SampleTree, Tables } from "./messages";
 
-/** How long steps can be undone, in seconds: as long as the command keeps lines. */
-const KEPT = 3700;
+/** How much longer than samples steps are kept, in seconds. */
+const KEPT_MORE = 100;
+
+/** Old states are forgotten this many at a time. */
+const MOMENTS_AT_ONCE = 60;
 
 /** A scale of keys is made anew once this many tables are new, or this part of all. */
 const NEW_MIN = 32;
@@ -22,12 +25,12 @@ export class KeyedTable implements Table {
   readonly last: PlacedTable["end"];
   readonly from: Key;
   readonly to: Key;
-  readonly #scales: { scale: KeyScale };
+  readonly #scales: { readonly scale: KeyScale };
   #placedBy: KeyScale | undefined;
   #start = 0;
   #end = 0;
 
-  constructor(placed: PlacedTable, scales: { scale: KeyScale }) {
+  constructor(placed: PlacedTable, scales: { readonly scale: KeyScale }) {
     ({ table: this.id, run: this.run, level: this.level, bytes: this.bytes, entries: this.entries, start: this.first, end: this.last } = placed);
     [this.from, this.to] = [keyOf(this.first), this.last === null ? LAST : keyOf(this.last)];
     this.#scales = scales;
@@ -52,6 +55,30 @@ export class KeyedTable implements Table {
   }
 }
 
+/** The scale of the keys of a tree, which is computed when it is next drawn: many changes may come before that. */
+class LazyScale {
+  readonly #tables: () => Iterable<KeyedTable>;
+  #known: KeyScale | null = null;
+
+  constructor(tables: () => Iterable<KeyedTable>) {
+    this.#tables = tables;
+  }
+
+  get scale(): KeyScale {
+    this.#known ??= new KeyScale([...this.#tables()].map(({ from, to, bytes }) => ({ start: from, end: to, bytes })));
+    return this.#known;
+  }
+
+  /** Returns true if the next scale has this key within its bounds. */
+  covers(key: Key): boolean {
+    return this.#known?.covers(key) ?? true;
+  }
+
+  forget(): void {
+    this.#known = null;
+  }
+}
+
 /** The state of a memtable and of the levels at a time. */
 interface Moment {
   at: number;
@@ -68,15 +95,24 @@ export class LiveTree extends Player {
   /** The states of the memtable, by time. */
   readonly moments: Moment[] = [];
   #present = new Map<number, KeyedTable>();
-  readonly #scales = { scale: new KeyScale([]) };
+  readonly #scales = new LazyScale(() => this.#present.values());
   #new = 0;
   #jobs = new Map<string, Job>();
   #immutable = 0;
   #how = "proceed";
 
-  constructor(keyspace: string) {
+  readonly #kept: number;
+
+  /** Creates a tree whose past is kept for a time, in seconds. */
+  constructor(keyspace: string, kept = 3600) {
     super(emptyTrace());
     this.keyspace = keyspace;
+    this.#kept = kept + KEPT_MORE;
+  }
+
+  /** The time of the newest state; -1 if there is none. */
+  get lastAt(): number {
+    return this.moments.at(-1)?.at ?? -1;
   }
 
   /** The newest state. */
@@ -129,11 +165,23 @@ export class LiveTree extends Player {
   /** Makes the scale of keys anew if it does not fit the tables any more. */
   #place(added: KeyedTable[]): void {
     this.#new += added.length;
-    const { scale } = this.#scales;
-    const isOutside = added.some(({ from, to }) => !scale.covers(from) || !scale.covers(to));
+    const scales = this.#scales;
+    const isOutside = added.some(({ from, to }) => !scales.covers(from) || !scales.covers(to));
     if (!isOutside && this.#new <= Math.max(NEW_MIN, this.#present.size * NEW_PART)) return;
     this.#new = 0;
-    this.#scales.scale = new KeyScale([...this.#present.values()].map(({ from, to, bytes }) => ({ start: from, end: to, bytes })));
+    scales.forget();
+  }
+
+  /** Takes the tables of a job that was in a sample before they were known. */
+  takeInputs(tables: Tables["jobs"][number]): void {
+    const job = this.#jobs.get(String(tables.id));
+    if (!job || job.inputs.length > 0) return;
+    [job.inputs, job.into, job.from] = [tables.inputs, tables.output_level, this.#firstLevel(tables.inputs)];
+  }
+
+  #firstLevel(inputs: number[]): number {
+    const levels = inputs.map((id) => this.#present.get(id)?.level).filter((level) => level !== undefined);
+    return levels.length > 0 ? Math.min(...new Set(levels)) : 0;
   }
 
   /** Ends all jobs: the process has gone, or the keyspace was dropped. */
@@ -175,10 +223,9 @@ export class LiveTree extends Player {
   #begin(at: number, name: string, view: SampleJob, tables: Tables["jobs"][number] | undefined): Job {
     const began = Math.max(at - (view.running_micros ?? 0) / 1e6, 0);
     const inputs = tables?.inputs ?? [];
-    const levels = inputs.map((id) => this.#present.get(id)?.level).filter((level) => level !== undefined);
     const job: Job = {
       kind: view.job === "flush" ? "flush" : "merge", number: view.id ?? 0, reason: view.why,
-      from: levels.length > 0 ? Math.min(...new Set(levels)) : 0, into: tables?.output_level ?? 0, inputs,
+      from: this.#firstLevel(inputs), into: tables?.output_level ?? 0, inputs,
       read: view.total_bytes, written: view.total_bytes, began, ended: Infinity, shares: [{ at: began, done: 0, share: 1 }],
     };
     this.#jobs.set(name, job);
@@ -214,14 +261,16 @@ export class LiveTree extends Player {
   #trim(now: number): void {
     const { steps, jobs } = this.trace;
     // A picture of a time before that stays where the first known one is.
-    if (this.at < now - KEPT) this.seek(now - KEPT);
-    const old = steps.findIndex((step) => step.at >= now - KEPT);
+    if (this.at < now - this.#kept) this.seek(now - this.#kept);
+    // An idle tree has a state a second, and hardly any steps.
+    const known = this.moments.findIndex((moment) => moment.at >= now - this.#kept);
+    if (known > MOMENTS_AT_ONCE) this.moments.splice(0, known);
+    const old = steps.findIndex((step) => step.at >= now - this.#kept);
     const count = Math.min(old < 0 ? steps.length : old, this.next);
     if (count < 1000) return;
     steps.splice(0, count);
     this.next -= count;
-    const running = jobs.filter((job) => job.ended >= now - KEPT);
+    const running = jobs.filter((job) => job.ended >= now - this.#kept);
     jobs.splice(0, jobs.length, ...running);
-    this.moments.splice(0, this.moments.findIndex((moment) => moment.at >= now - KEPT));
   }
 }

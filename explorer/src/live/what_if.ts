@@ -41,15 +41,18 @@ export function whatIf(store: LiveStore, tree: LiveTree): WhatIf | null {
   const byLevel = new Map<number, number>();
   for (const table of tables) byLevel.set(table.level, (byLevel.get(table.level) ?? 0) + table.entries);
   const records = Math.max(...byLevel.values());
+  const byRun = new Map<number, Set<number>>();
+  for (const table of tables) if (byLevel.get(table.level) === records) byRun.set(table.level, (byRun.get(table.level) ?? new Set()).add(table.run));
   const recent = store.samples.slice(store.sampleAt(store.end - RECENT));
   const mean = (of: (sample: (typeof recent)[number]) => number) => recent.reduce((sum, one) => sum + of(one), 0) / Math.max(1, recent.length);
   const rates = {
     writes: mean((one) => one.per_second.writes), deletes: mean((one) => one.per_second.deletes),
     gets: mean((one) => one.per_second.gets), scans: mean((one) => one.per_second.scans),
     entries: mean((one) => one.per_second.scan_entries),
+    bytes: mean((one) => one.per_second.written_bytes),
   };
   const values: Record<string, string> = {
-    records: rounded(records), "record-size": rounded(Math.max(1, bytes / entries)), runs: runsText(tree), time: "1h",
+    records: rounded(records), "record-size": rounded(Math.max(1, rates.writes > 0 && rates.bytes > 0 ? rates.bytes / rates.writes : bytes / entries)), runs: runsText(tree), time: "1h",
     budget: budgetOf(store),
   };
   let workload = "the page's own workload, because nothing was written in the last minutes";
@@ -61,7 +64,7 @@ export function whatIf(store: LiveStore, tree: LiveTree): WhatIf | null {
     values["scan"] = share(rates.scans);
     if (rates.scans > 0) values["scan-entries"] = rounded(Math.max(1, rates.entries / rates.scans));
     // Writers who were stopped would have written more.
-    const isHeld = mean((one) => one.stalled_share) > 0.05;
+    const isHeld = mean((one) => Number(one.stalls.some((stall) => stall.keyspace === tree.keyspace))) > 0.05;
     values["arrival"] = isHeld ? "closed" : `constant(${rounded(rates.writes)})`;
     workload = isHeld ? "writers that write as fast as they can, because they were stopped" : `${rounded(rates.writes)} writes a second, as in the last minutes`;
   }
@@ -71,7 +74,11 @@ export function whatIf(store: LiveStore, tree: LiveTree): WhatIf | null {
   const first = design.split(/[ ;]/)[0] ?? "";
   const other = OTHERS.find((one) => !first.includes(one)) ?? "tiering";
   const setup: Setup = { designs: [design, withSizes(other, design)], values };
-  return { hash: toHash(setup), assumes: `The tree of now, ${workload}; uniform keys; every write an update or a delete.` };
+  // Samples have no rates of single keyspaces.
+  const all = (store.last?.trees.length ?? 1) > 1 ? "; all operations of the database in this keyspace" : "";
+  const overlap = [...byRun.values()].some((runs) => runs.size > 1) ? "; as many records as the entries of the largest level, though its runs may share keys" : "";
+  const budget = values["budget"] ? `an I/O budget of ${values["budget"]}` : "no I/O budget";
+  return { hash: toHash(setup), assumes: `The tree of now, ${workload}; records of ${values["record-size"]} bytes; ${budget}, and otherwise the device of the page; uniform keys; every write an update or a delete${all}${overlap}.` };
 }
 
 /** Gives a design the memtable of another one, so that they differ in what matters. */
@@ -81,6 +88,7 @@ function withSizes(name: string, design: string): string {
 }
 
 function budgetOf(store: LiveStore): string {
-  const match = /^(?:leftover\()?([0-9.]+) ?([KMGT]?i?B)/.exec(store.connected?.options?.io_budget ?? "");
-  return match ? `${match[1]}${match[2]}/s` : "";
+  // A number of bytes may have no unit.
+  const match = /^(?:leftover\()?([0-9.]+) ?([KMGT]?i?B)?/.exec(store.connected?.options?.io_budget ?? "");
+  return match ? `${match[1]}${match[2] ?? "B"}/s` : "";
 }

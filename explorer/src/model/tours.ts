@@ -196,7 +196,9 @@ export const TOURS: Tour[] = [
         text: "Now users arrive at 95 % of that rate, whether or not the tree can take them. What waits is a queue.",
         hash: picture(["tiering T=10"], { arrival: "constant(34700)" }),
         ask: { text: "The latency that 1 % of the writes exceed", choices: [0.01, 1, 60, 600], unit: (v) => seconds(v), of: (r) => r[0]?.p99 ?? 0 },
-        says: (r) => `${seconds(r[0]?.p99 ?? 0)}. Writers were stopped by ${r[0]?.stalled_by?.[0] ?? "nothing"} for ${seconds(r[0]?.stalled_seconds ?? 0)}: the first rate was not sustainable (stability paper, §3). Lower the arrival in the setup until nobody waits.`,
+        says: (r) => `${seconds(r[0]?.p99 ?? 0)}. ${(r[0]?.stalled_seconds ?? 0) > 0
+          ? `Writers were stopped by ${r[0]?.stalled_by?.[0] ?? "the limit"} for ${seconds(r[0]?.stalled_seconds ?? 0)}: the first rate was not sustainable (stability paper, §3). While the largest merge runs, level 0 fills. Click into the chart of stopped writers to see it, and lower the arrival in the setup until nobody waits.`
+          : "Now nobody waits. See in the chart of space amplification whether the tree is settled: a paused merge may only have been put off."}`,
       },
     ],
   },

@@ -2,6 +2,7 @@
 
 export class Clock {
   at = 0;
+  begin = 0;
   end = 0;
   /** The time that was asked for, which may be beyond the end while simulations run. */
   wanted = 0;
@@ -26,6 +27,16 @@ export class Clock {
     for (const listener of this.#listeners) listener();
   }
 
+  /** What else a time that somebody picks in a chart changes. */
+  onPick: () => void = () => undefined;
+
+  /** Goes to a time that somebody has picked in a chart. */
+  pick(at: number): void {
+    this.onPick();
+    this.pause();
+    this.seek(Math.max(this.begin, at));
+  }
+
   seek(at: number): void {
     this.wanted = Math.max(0, at);
     this.at = Math.min(this.end, this.wanted);
@@ -39,6 +50,12 @@ export class Clock {
     this.#tell();
   }
 
+  /** Sets the first and the last time of which something is known. */
+  setBounds(begin: number, end: number): void {
+    this.begin = begin;
+    this.setEnd(end);
+  }
+
   setSpeed(speed: number): void {
     this.speed = speed;
     this.#tell();
@@ -46,7 +63,7 @@ export class Clock {
 
   play(): void {
     if (this.#playing || this.end <= 0) return;
-    if (this.at >= this.end) this.at = 0;
+    if (this.at >= this.end || this.at < this.begin) this.at = this.begin;
     this.#playing = true;
     this.#last = performance.now();
     const step = (now: number) => {

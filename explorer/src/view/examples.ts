@@ -3,7 +3,7 @@ export const EXAMPLES: { title: string; hash: string }[] = [
   { title: "Leveling against tiering", hash: "#design=leveling&design=tiering" },
   {
     title: "A rate that tiering does not sustain",
-    hash: `#${new URLSearchParams({ design: "tiering T=10; stop=14; delay=12", arrival: "constant(20000)", time: "2h" })}`,
+    hash: `#${new URLSearchParams({ design: "tiering T=10; stop=14; delay=12", arrival: "constant(40000)", time: "2h" })}`,
   },
   {
     title: "Fair against greedy merges in bursts",

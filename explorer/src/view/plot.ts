@@ -6,10 +6,14 @@ import type { Clock } from "../state/clock";
 import { clock as clockText } from "../model/words";
 import { colour } from "./series";
 
-/** Draws the time of the clock. */
+/** Draws the time of the clock, and sets it to a time that is clicked. */
 export function cursor(clock: Clock): uPlot.Plugin {
   return {
     hooks: {
+      init: (plot) => plot.over.addEventListener("click", () => {
+        const { left } = plot.cursor;
+        if (left !== undefined && left >= 0) clock.pick(plot.posToVal(left, "x"));
+      }),
       draw: (plot) => {
         const x = plot.valToPos(clock.at, "x", true);
         plot.ctx.save();

@@ -11,7 +11,8 @@ use terrane_lab::input::spec;
 
 use crate::exit::{Exit, usage};
 use crate::output;
-use crate::web::{PAGE, PageAlone, WebServer, open_in_browser};
+use crate::web::browser::open_in_browser;
+use crate::web::{PAGE, PageAlone, WebServer};
 
 /// The most designs that the page compares.
 const DESIGNS_MAX: usize = 4;

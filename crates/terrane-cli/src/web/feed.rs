@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use terrane_control::tables::{PlacedTable, TableChanges, TreeChanges};
+use terrane_control::tables::{JobTables, PlacedTable, TableChanges, TreeChanges};
 use terrane_control::{CurrentOptions, Info, Item};
 use terrane_lab::output::json::SCHEMA;
 
@@ -46,9 +46,9 @@ pub(crate) enum Note<'a> {
 /// The process that has the database open.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Process<'a> {
-    pid: u32,
-    program: &'a str,
-    version: &'a str,
+    pub(crate) pid: u32,
+    pub(crate) program: &'a str,
+    pub(crate) version: &'a str,
 }
 
 impl<'a> Process<'a> {
@@ -109,12 +109,17 @@ struct Line {
     text: Arc<str>,
 }
 
+/// The most jobs that are remembered; a database has at most 64 threads for compactions.
+const JOBS_MAX: usize = 256;
+
 /// What dropped lines said.
 #[derive(Debug, Default)]
 struct Base {
     connected: Option<Arc<str>>,
     at_micros: u64,
     trees: BTreeMap<String, BTreeMap<u64, PlacedTable>>,
+    /// The last jobs that have begun, which may still run.
+    jobs: VecDeque<JobTables>,
 }
 
 /// Lines for a reader.
@@ -194,9 +199,10 @@ impl Feed {
     /// Returns all lines that are kept, as a recording.
     pub(crate) fn recording(&self) -> String {
         let state = self.lock();
-        let base = state.base.lines();
-        let lines = base.iter().chain(state.lines.iter().map(|line| &line.text));
-        lines.flat_map(|line| [&**line, "\n"]).collect()
+        let mut lines = state.base.lines();
+        lines.extend(state.lines.iter().map(|line| Arc::clone(&line.text)));
+        drop(state);
+        lines.iter().flat_map(|line| [&**line, "\n"]).collect()
     }
 }
 
@@ -258,7 +264,10 @@ impl Base {
         self.at_micros = changes.at_micros;
         if changes.is_whole {
             self.trees.clear();
+            self.jobs.clear();
         }
+        self.jobs.extend(changes.jobs);
+        self.jobs.drain(..self.jobs.len().saturating_sub(JOBS_MAX));
         for TreeChanges { keyspace, removed, added, .. } in changes.trees {
             let tree = self.trees.entry(keyspace).or_default();
             for id in removed {
@@ -276,7 +285,8 @@ impl Base {
             let trees = self.trees.iter().map(|(keyspace, tables)| {
                 TreeChanges::whole(keyspace.clone(), tables.values().cloned().collect())
             });
-            let whole = TableChanges::whole(self.at_micros, trees.collect());
+            let mut whole = TableChanges::whole(self.at_micros, trees.collect());
+            whole.jobs = self.jobs.iter().cloned().collect();
             let text = serde_json::to_string(&Item::Tables(Box::new(whole)));
             lines.extend(text.ok().map(Arc::from));
         }

@@ -3,7 +3,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /` | the page |
-//! | `GET /live/stream?token=T` | the feed, as server-sent events |
+//! | `GET /live/stream?token=T&from=ID` | the feed, as server-sent events; after an event, or from its beginning |
 //! | `GET /live/recording?token=T` | the last hour as a file |
 //! | `POST /live/forecast`, `{"keyspace","design"}` | what a change of design would cost |
 //! | `POST /live/design`, `{"keyspace","design"}` | the same, and the change; with `--allow-changes` |
@@ -145,8 +145,10 @@ impl Live {
         if !self.token.is(request.parameter("token")) {
             return no_token();
         }
-        // A browser that reconnects names the last event it has received. Another feed has another token.
-        let from = request.header("last-event-id").and_then(|id| id.parse().ok());
+        // A browser that reconnects names the last event it has received, as does a page that was hidden. Another
+        // feed has another token.
+        let from = request.header("last-event-id").or_else(|| request.parameter("from"));
+        let from = from.and_then(|id| id.parse().ok());
         let (feed, allows_changes) = (Arc::clone(&self.feed), self.allows_changes);
         Answer::Stream(Box::new(move |stream| send(stream, &feed, from, allows_changes)))
     }

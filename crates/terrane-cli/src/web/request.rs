@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::net::TcpStream;
 
-/// The longest head of a request.
-const HEAD_MAX: usize = 16 << 10;
+/// The longest head of a request. Cookies of other programs at this address count.
+const HEAD_MAX: usize = 64 << 10;
 
 /// The longest body of a request.
 const BODY_MAX: usize = 64 << 10;
@@ -23,6 +23,10 @@ pub(crate) struct Request<'a> {
 pub(crate) type Refusal = (&'static str, &'static str);
 
 const BAD: &str = "400 Bad Request";
+const TOO_LONG_HEAD: Refusal =
+    ("431 Request Header Fields Too Large", "The head of the request exceeds 64 KiB.\n");
+const TOO_LONG_BODY: Refusal =
+    ("413 Content Too Large", "The body of the request exceeds 64 KiB.\n");
 const FORBIDDEN: &str = "403 Forbidden";
 
 impl<'a> Request<'a> {
@@ -108,23 +112,32 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Returns the bytes of a request with its body, or the first ones if there are too many. Calls `before` before
-/// each read.
+/// Returns the bytes of a request with its body, or why it is refused. Calls `before` before each read.
 pub(crate) fn read(
     stream: &mut TcpStream,
     before: impl Fn(&TcpStream) -> io::Result<()>,
-) -> io::Result<Vec<u8>> {
+) -> io::Result<Result<Vec<u8>, Refusal>> {
     let mut message = Vec::new();
     let mut part = [0; 2048];
-    let mut len = None;
+    let (mut len, mut searched) = (None, 0);
     loop {
-        let head = message.windows(4).position(|end| end == b"\r\n\r\n");
-        if let (None, Some(head)) = (len, head) {
-            let body = content_length(message.get(..head).unwrap_or_default());
-            len = Some(head + 4 + body.min(BODY_MAX));
+        if len.is_none() {
+            let new = message.get(searched..).unwrap_or_default();
+            if let Some(end) = new.windows(4).position(|end| end == b"\r\n\r\n") {
+                let head = searched + end;
+                let body = content_length(message.get(..head).unwrap_or_default());
+                if body > BODY_MAX {
+                    return Ok(Err(TOO_LONG_BODY));
+                }
+                len = Some(head + 4 + body);
+            } else if message.len() >= HEAD_MAX {
+                return Ok(Err(TOO_LONG_HEAD));
+            }
+            // The end may begin with the last three bytes.
+            searched = message.len().saturating_sub(3);
         }
-        if message.len() >= len.unwrap_or(HEAD_MAX) {
-            return Ok(message);
+        if len.is_some_and(|len| message.len() >= len) {
+            return Ok(Ok(message));
         }
         before(stream)?;
         match stream.read(&mut part)? {
@@ -199,5 +212,29 @@ mod tests {
         assert!(request.is_post() && !request.is_read() && request.body() == b"{}");
         assert_eq!(content_length(b"POST / HTTP/1.1\r\ncontent-LENGTH:  12"), 12);
         assert_eq!(content_length(b"POST / HTTP/1.1\r\nContent-Length: x"), 0);
+    }
+
+    #[test]
+    fn a_request_is_read_whole_or_refused_with_the_reason() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let sent = |message: Vec<u8>| {
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let mut stream = listener.accept().unwrap().0;
+            let writer = std::thread::spawn(move || {
+                // In parts that divide the end of the head; the server may not read all.
+                let _ = message.chunks(7).try_for_each(|part| io::Write::write_all(&mut client, part));
+            });
+            let read = read(&mut stream, |_| Ok(())).unwrap();
+            drop(stream);
+            writer.join().unwrap();
+            read
+        };
+        let request = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc".to_vec();
+        assert_eq!(sent(request.clone()), Ok(request));
+        let long = format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n", BODY_MAX + 1);
+        assert_eq!(sent(long.into_bytes()), Err(TOO_LONG_BODY));
+        let cookies = |len: usize| format!("GET / HTTP/1.1\r\nCookie: {}\r\n\r\n", "a".repeat(len));
+        assert_eq!(sent(cookies(20_000).into_bytes()).map(|all| all.len()), Ok(20_028));
+        assert_eq!(sent(cookies(2 * HEAD_MAX).into_bytes()), Err(TOO_LONG_HEAD));
     }
 }

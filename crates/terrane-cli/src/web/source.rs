@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use terrane::Db;
 use terrane_control::{
@@ -13,6 +13,9 @@ use terrane_control::{
 
 use super::feed::{Feed, Note, Process, now_micros};
 use crate::database::Database;
+
+/// How long a process may send nothing, or three intervals.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// The time between two attempts to reach a process.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -39,12 +42,24 @@ impl Connection {
         }
     }
 
-    fn process(&self) -> Process<'_> {
-        match self {
+    /// Returns the number, the program and the version of the process.
+    fn process(&self) -> (u32, String, String) {
+        let Process { pid, program, version } = match self {
             Self::Own(_) => Process::own(),
             Self::Served(client) => Process::of(client.info()),
-        }
+        };
+        (pid, program.to_owned(), version.to_owned())
     }
+}
+
+/// How an attempt to follow a database has ended.
+enum Outcome {
+    /// The connection has ended, for this reason.
+    Ended(String),
+    /// There was no connection, for this reason.
+    Unreachable(String),
+    /// There still is no process.
+    Nothing,
 }
 
 impl Source {
@@ -79,12 +94,17 @@ impl Source {
         interval: Duration,
     ) -> io::Result<JoinHandle<()>> {
         let follow = move || {
-            let mut is_first = true;
+            let mut last = None;
             loop {
-                if let Some(text) = self.follow_once(&feed, interval, is_first) {
-                    feed.push(&Note::Disconnected { at_micros: now_micros(), text: &text });
+                match self.follow_once(&feed, interval, last.is_none()) {
+                    Outcome::Nothing => {}
+                    // The same again.
+                    Outcome::Unreachable(text) if last.as_ref() == Some(&text) => {}
+                    Outcome::Unreachable(text) | Outcome::Ended(text) => {
+                        feed.push(&Note::Disconnected { at_micros: now_micros(), text: &text });
+                        last = Some(text);
+                    }
                 }
-                is_first = false;
                 if feed.has_ended() {
                     return;
                 }
@@ -94,24 +114,25 @@ impl Source {
         thread::Builder::new().name("terrane-feed".to_owned()).spawn(follow)
     }
 
-    /// Follows a connection to its end. Returns why it has ended; `None` if nothing is new.
-    fn follow_once(&self, feed: &Feed, interval: Duration, is_first: bool) -> Option<String> {
+    /// Follows a connection to its end.
+    fn follow_once(&self, feed: &Feed, interval: Duration, is_first: bool) -> Outcome {
         let mut connection = match self.connect() {
             Ok(Some(connection)) => connection,
-            Ok(None) => return is_first.then(|| self.show_files(feed)),
-            Err(failure) => return is_first.then(|| failure.to_string()),
+            Ok(None) if is_first => return Outcome::Ended(self.show_files(feed)),
+            Ok(None) => return Outcome::Nothing,
+            Err(failure) => return Outcome::Unreachable(failure.to_string()),
         };
-        let options = options(&mut connection);
-        feed.push(&Note::connected(&self.name(), Some(connection.process()), options.as_ref()));
+        let (options, name) = (options(&mut connection), self.name());
+        let (pid, program, version) = connection.process();
+        let process = Process { pid, program: &program, version: &version };
+        let connected = || feed.push(&Note::connected(&name, Some(process), options.as_ref()));
+        connected();
+        let mut pusher = Pusher::new(feed, SILENCE_MAX.max(3 * interval), &connected);
         let interval_millis = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
         let request = Request::Top { interval_millis, count: None, details: true };
-        let ended = connection.ask(&request, &mut Pusher(feed));
-        Some(
-            ended.err().map_or_else(
-                || "the database was closed".to_owned(),
-                |failure| failure.to_string(),
-            ),
-        )
+        let ended = connection.ask(&request, &mut pusher);
+        let closed = || "the database was closed".to_owned();
+        Outcome::Ended(ended.err().map_or_else(closed, |failure| failure.to_string()))
     }
 
     /// Shows the contents of the files, which no process serves. Returns the note that ends them.
@@ -121,7 +142,7 @@ impl Source {
             let Database::Open(db) = Database::to_view(dir)? else { return Ok(()) };
             feed.push(&Note::connected(&self.name(), None, None));
             let request = Request::Top { interval_millis: 100, count: Some(1), details: true };
-            execute(&db, &request, &mut Pusher(feed))?;
+            execute(&db, &request, &mut Pusher::new(feed, SILENCE_MAX, &|| {}))?;
             Ok(())
         };
         match shown() {
@@ -138,17 +159,41 @@ fn options(connection: &mut Connection) -> Option<CurrentOptions> {
     }
 }
 
-/// Passes items on to a feed.
-struct Pusher<'a>(&'a Feed);
+/// Passes items on to a feed, and notes if none come any more.
+struct Pusher<'a> {
+    feed: &'a Feed,
+    /// How long the process may send nothing.
+    most: Duration,
+    heard: Instant,
+    is_silent: bool,
+    /// Notes that the process answers again.
+    connected: &'a dyn Fn(),
+}
+
+impl<'a> Pusher<'a> {
+    fn new(feed: &'a Feed, most: Duration, connected: &'a dyn Fn()) -> Self {
+        Self { feed, most, heard: Instant::now(), is_silent: false, connected }
+    }
+}
 
 impl Watch for Pusher<'_> {
     fn item(&mut self, item: Item) {
-        self.0.push(&item);
+        self.heard = Instant::now();
+        if std::mem::take(&mut self.is_silent) {
+            (self.connected)();
+        }
+        self.feed.push(&item);
     }
 
     fn progress(&mut self, _: &Progress) {}
 
     fn interest(&mut self) -> Interest {
-        if self.0.has_ended() { Interest::Cancelled } else { Interest::Waiting }
+        if !self.is_silent && self.heard.elapsed() > self.most {
+            self.is_silent = true;
+            let seconds = self.most.as_secs();
+            let text = format!("the process has not answered for {seconds} s; it may be stopped");
+            self.feed.push(&Note::Disconnected { at_micros: now_micros(), text: &text });
+        }
+        if self.feed.has_ended() { Interest::Cancelled } else { Interest::Waiting }
     }
 }

@@ -89,7 +89,7 @@ impl Client {
             let arrived = message(&mut self.lines, LOOK_EVERY);
             match arrived.map_err(|error| self.lost(&error.to_string()))? {
                 Arrived::Nothing => {}
-                Arrived::End => return Err(self.lost("it has ended")),
+                Arrived::End => return Err(self.lost("it closed the connection, or has ended")),
                 Arrived::Unknown(failure) => return Err(failure),
                 Arrived::Message(message) => match *message {
                     Message::Progress(progress) => watch.progress(&progress),

@@ -82,7 +82,7 @@ fn catch_up(db: &Db, items: &Receiver<Item>, tables: &mut Tables) {
 fn changes_of_tables_add_up_to_the_tree() {
     let served = served();
     let db = &served.db;
-    db.put([0xff; 100], "value").unwrap();
+    db.put([0xff; 400], "value").unwrap();
     db.flush().unwrap();
     let (sender, items) = channel();
     let mut client = served.client();
@@ -92,7 +92,7 @@ fn changes_of_tables_add_up_to_the_tree() {
     let Item::Tables(first) = items.recv_timeout(DEADLINE).unwrap() else { panic!("no tables") };
     assert!(first.is_whole);
     let table = &first.trees[0].added[0];
-    assert_eq!((table.start.0.as_slice(), table.entries), (&[0xff; 64][..], 1));
+    assert_eq!((table.start.0.as_slice(), table.entries), (&[0xff; 256][..], 1));
     let mut tables = Tables::new();
     apply(&mut tables, &first);
 

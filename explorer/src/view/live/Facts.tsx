@@ -16,7 +16,7 @@ function useSample({ store, clock }: Props): Sample | undefined {
 }
 
 /** Whether writers proceed, and why not. */
-export function Health({ keyspace, ...props }: Props & { keyspace: string }) {
+export function Health({ keyspace, silence, ...props }: Props & { keyspace: string; silence: number }) {
   const sample = useSample(props);
   if (!sample) return null;
   const { store, clock } = props;
@@ -36,8 +36,9 @@ export function Health({ keyspace, ...props }: Props & { keyspace: string }) {
   }
   if (sample.health === "read-only") lines.push(["", "The database is open for reading only."]);
   if (lines.length === 0) {
-    const lost = sample.stalled_share > 0.001 ? ` They lost ${plain(sample.stalled_share * 100)} % of their time to stalls in the last interval.` : "";
-    lines.push(["", `Writers proceed at ${count(sample.per_second.writes)}/s.${lost}`]);
+    const lost = sample.stalled_share > 0.001 ? ` Together they lost ${seconds(sample.stalled_share)} a second to stalls in the last interval.` : "";
+    const isOld = isNewest && (silence > 0 || store.lost !== "");
+    lines.push(["", `Writers ${isOld ? "proceeded" : "proceed"} at ${count(sample.per_second.writes)}/s.${lost}`]);
   }
   return <div role="status">{lines.map(([kind, text]) => <p key={text} class={`status ${kind}`}>{text}</p>)}</div>;
 }
@@ -97,7 +98,7 @@ export function Operations(props: Props) {
       <p>{count(rates.writes)} writes, {count(rates.gets)} gets, {count(rates.scans)} scans{entries} a second</p>
       <div class="scroll">
         <table>
-          <thead><tr><th scope="col">latency</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">p99.9</th><th scope="col">max</th><th scope="col">measured</th></tr></thead>
+          <thead><tr><th scope="col">latency</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">p99.9</th><th scope="col">longest</th><th scope="col">measured</th></tr></thead>
           <tbody>
             {sample.latencies.map((one) => (
               <tr key={one.name}>
@@ -114,7 +115,7 @@ export function Operations(props: Props) {
 }
 
 const HOLDERS: [keyof Sample["memory"], string][] = [
-  ["memtables", "memtables"], ["cache", "cache"], ["pinned", "pinned blocks"], ["open_tables", "open tables"], ["jobs", "jobs"],
+  ["memtables", "memtables"], ["cache", "cache"], ["pinned", "pinned, transactions"], ["open_tables", "open tables"], ["jobs", "jobs"],
 ];
 
 /** Memory by holder, and what has summed up since the database was opened. */

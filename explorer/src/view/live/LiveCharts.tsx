@@ -37,7 +37,7 @@ function latencies(title: string, name: string): Chart {
     lines: [
       { name: "50 %", of: latency(name, "p50_micros") },
       { name: "99 %", of: latency(name, "p99_micros") },
-      { name: "longest", of: latency(name, "max_micros") },
+      { name: "longest measured", of: latency(name, "max_micros") },
     ],
   };
 }
@@ -53,7 +53,7 @@ function charts(keyspace: string): Chart[] {
     },
     latencies("Latency of writes", "write"),
     latencies("Latency of gets", "get"),
-    { title: "Time that writers lost to stalls", format: percent, lines: [{ name: "share", of: (one) => one.stalled_share }] },
+    { title: "Time that all writers together lost to stalls, a second", format: seconds, lines: [{ name: "lost", of: (one) => one.stalled_share }] },
     {
       title: "Written", format: bandwidth,
       lines: [
@@ -81,17 +81,19 @@ function charts(keyspace: string): Chart[] {
   ];
 }
 
-const RANGES: [string, number][] = [["5 minutes", 300], ["15 minutes", 900], ["1 hour", 3600]];
+const RANGES: [string, number][] = [["the last 5 minutes", 300], ["the last 15 minutes", 900], ["the last 1 hour", 3600]];
+const ALL: [string, number] = ["all", Infinity];
 
 /** Charts on the clock of the tree. */
 export function LiveCharts({ store, keyspace, clock }: { store: LiveStore; keyspace: string; clock: Clock }) {
-  const [range, setRange] = useState(900);
+  const isRecording = store.kept === Infinity;
+  const [range, setRange] = useState(isRecording ? Infinity : 900);
   return (
     <section aria-labelledby="charts-title">
       <h2 id="charts-title">Over time</h2>
       <label class="keyspace">Shown{" "}
         <select value={range} onChange={(event) => setRange(Number(event.currentTarget.value))}>
-          {RANGES.map(([name, size]) => <option key={name} value={size}>the last {name}</option>)}
+          {(isRecording ? [...RANGES, ALL] : RANGES).map(([name, size]) => <option key={name} value={size}>{name}</option>)}
         </select>
       </label>
       <div class="charts">
@@ -131,13 +133,18 @@ function useGrowing(shown: Shown, more: Partial<uPlot.Options> & { series: uPlot
   }, clock, [store, keyspace, range, key], fresh);
 }
 
+/** Returns the values of all samples; none after a gap, so that no line crosses it. */
+function valuesOf(store: LiveStore, of: Line["of"]): (number | null)[] {
+  return store.samples.map((sample, place) => (store.isAfterGap(place) ? null : of(sample)));
+}
+
 function ChartView({ chart, ...shown }: Shown & { chart: Chart }) {
   const series = chart.lines.map((line, number): uPlot.Series => ({
     label: line.name, stroke: () => seriesColour(number), width: 1.5, points: { show: false },
     value: (_, value) => (value === null ? "-" : chart.format(value)),
   }));
   const y: uPlot.Scale = chart.logarithmic ? { distr: 3 } : { range: (_, __, most) => [0, most > 0 ? most * 1.05 : 1] };
-  const place = useGrowing(shown, { series, scales: { y } }, chart.format, () => chart.lines.map((line) => shown.store.samples.map(line.of)), chart.title);
+  const place = useGrowing(shown, { series, scales: { y } }, chart.format, () => chart.lines.map((line) => valuesOf(shown.store, line.of)), chart.title);
   return <figure><figcaption>{chart.title}</figcaption><div ref={place} /></figure>;
 }
 
@@ -153,7 +160,7 @@ function LevelsChart(shown: Shown) {
     fill: () => colour(`level-${level}`), value: (_, __, ___, at) => bytes(own(at ?? null, level)),
   }));
   // Each line is the sum of its level and the deeper ones.
-  const columns = () => order.map((level) => shown.store.samples.map((sample) => levelsOf(sample).slice(level).reduce((sum, one) => sum + one.bytes, 0)));
+  const columns = () => order.map((level) => valuesOf(shown.store, (sample) => levelsOf(sample).slice(level).reduce((sum, one) => sum + one.bytes, 0)));
   const place = useGrowing(shown, { series, scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.05)] } } }, bytes, columns, "levels");
   return <figure><figcaption>Bytes by level</figcaption><div ref={place} /></figure>;
 }

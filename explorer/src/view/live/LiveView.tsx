@@ -16,6 +16,28 @@ import { LiveClockBar } from "./LiveClockBar";
 import { OpenRecording } from "./OpenRecording";
 import { WhatIf } from "./WhatIf";
 
+/** How long a database may be silent, in seconds. It may also be silent for three intervals. */
+const SILENCE_MIN = 10;
+
+/** Returns for how many seconds a live database has sent nothing, although it should; 0 if that is short. */
+function useSilence(store: LiveStore, isLive: boolean): number {
+  const [silence, setSilence] = useState(0);
+  const heard = useRef({ lines: 0, at: performance.now() });
+  useEffect(() => {
+    if (!isLive) return undefined;
+    const check = setInterval(() => {
+      const now = performance.now();
+      // A hidden page is not connected.
+      if (store.lines !== heard.current.lines || document.hidden) heard.current = { lines: store.lines, at: now };
+      const seconds = (now - heard.current.at) / 1000;
+      const most = Math.max(SILENCE_MIN, (3 * (store.last?.interval_micros ?? 0)) / 1e6);
+      setSilence(seconds > most && store.lost === "" && store.samples.length > 0 ? Math.floor(seconds) : 0);
+    }, 1000);
+    return () => clearInterval(check);
+  }, [store, isLive]);
+  return silence;
+}
+
 interface Props {
   /** The secret of the command that serves the page. */
   token?: string;
@@ -35,21 +57,30 @@ export function LiveView({ token, recording, onRecording }: Props) {
   const current = useRef({ store, follows });
   current.current.follows = follows;
 
+  const silence = useSilence(store, token !== undefined);
+
   const showEnd = (of: LiveStore) => {
-    clock.setEnd(of.end);
+    clock.setBounds(of.begin, of.end);
     if (current.current.follows) clock.seek(of.end);
   };
   useEffect(() => {
     clock.setSpeed(token === undefined ? 10 : 1);
+    clock.onPick = () => {
+      setFollows(false);
+      current.current.follows = false;
+    };
     if (recording) {
       setStore(recording);
-      clock.setEnd(recording.end);
+      clock.setBounds(recording.begin, recording.end);
       clock.seek(recording.begin);
       return undefined;
     }
     const stream = follow(token ?? "", {
       hello: setHello,
       reset: (fresh) => {
+        // Times are relative to the first line that is known.
+        const shift = (current.current.store.origin - fresh.origin) / 1e6;
+        if (current.current.store.origin > 0 && !current.current.follows) clock.seek(clock.at + shift);
         current.current.store = fresh;
         setStore(fresh);
       },
@@ -68,9 +99,13 @@ export function LiveView({ token, recording, onRecording }: Props) {
   }, [store.connected]);
 
   const names = store.last?.trees.map((one) => one.keyspace) ?? [];
-  // The largest tree, until one is chosen.
-  const largest = names.reduce((most, name) => (sizeOf(store.trees.get(name)) > sizeOf(store.trees.get(most)) ? name : most), names[0] ?? "");
-  const keyspace = names.includes(chosen) ? chosen : largest;
+  // The tree that was the largest at first, until one is chosen: the picture does not change by itself.
+  const first = useRef("");
+  if (!names.includes(first.current)) {
+    const largest = (most: string, name: string) => (sizeOf(store.trees.get(name)) > sizeOf(store.trees.get(most)) ? name : most);
+    first.current = names.reduce(largest, names[0] ?? "");
+  }
+  const keyspace = names.includes(chosen) ? chosen : first.current;
   const tree = store.trees.get(keyspace);
   const process = store.connected?.process;
   return (
@@ -88,6 +123,7 @@ export function LiveView({ token, recording, onRecording }: Props) {
       </header>
       <main>
         {failed && <p class="error" role="alert">{failed}</p>}
+        {silence > 0 && !failed && <p class="error" role="alert">The database has not answered for {silence} s. Its process may be stopped, or the machine is overloaded.</p>}
         {store.unread > 0 && <p class="error" role="alert">{store.unread} lines could not be read; the recording may end in the middle of one.</p>}
         {store.samples.length === 0 || !tree ? (
           <p class="muted" role="status">{store.lost || "Waiting for the first sample …"}</p>
@@ -98,7 +134,7 @@ export function LiveView({ token, recording, onRecording }: Props) {
               current.current.follows = now;
               if (now) showEnd(store);
             }} />
-            <Health store={store} clock={clock} keyspace={keyspace} />
+            <Health store={store} clock={clock} keyspace={keyspace} silence={silence} />
             {names.length > 1 && (
               <label class="keyspace">Keyspace{" "}
                 <select value={keyspace} onChange={(event) => setChosen(event.currentTarget.value)}>

@@ -9,8 +9,8 @@ use super::TopArgs;
 use crate::exit::Exit;
 use crate::open;
 use crate::output;
+use crate::web::browser::open_secret_in_browser;
 use crate::web::feed::Feed;
-use crate::web::open_in_browser;
 use crate::web::source::Source;
 
 impl TopArgs {
@@ -19,13 +19,14 @@ impl TopArgs {
         // Reports the problem with the directory, if it holds no database.
         open::read_only(&self.db)?;
         let feed = Arc::new(Feed::default());
+        let source = Arc::new(Source::Served(self.db.clone()));
+        // A port that is in use leaves no empty recording.
+        let picture = self.web.web.then(|| self.web.listen(&source, &feed)).transpose()?;
         if let Some(path) = &self.record {
             feed.record_to(path, !self.web.web)
                 .with_context(|| format!("cannot write {}", path.display()))?;
             let _ = writeln!(io::stderr(), "recording to {}, until Ctrl-C", path.display());
         }
-        let source = Arc::new(Source::Served(self.db.clone()));
-        let picture = self.web.web.then(|| self.web.listen(&source, &feed)).transpose()?;
         let following =
             source.follow(Arc::clone(&feed), self.interval).context("cannot start a thread")?;
         if let Some(picture) = picture {
@@ -35,7 +36,7 @@ impl TopArgs {
             out.flush()?;
             drop(out);
             if !self.no_browser {
-                open_in_browser(&address);
+                open_secret_in_browser(&address);
             }
             picture.serve().context("cannot serve the page")?;
         }

@@ -12,18 +12,7 @@ use super::markdown::{introduction, tally_words};
 use super::summary::{REFERENCE, compared, limits, tally};
 use crate::host::Environment;
 use crate::output::plot::{HeatCell, HeatMap, escaped};
-use crate::report::page::setting;
-
-const STYLE: &str = "\
-body{font:14.5px/1.5 system-ui,sans-serif;max-width:1220px;margin:1.6em auto;padding:0 20px;color:#1c1c1c}
-h1{font-size:1.5em;margin:0 0 .3em}h2{font-size:1.2em;margin:1.8em 0 .4em}
-code{font-size:.9em;overflow-wrap:anywhere}p{max-width:62em;margin:.5em 0}
-svg{width:100%;height:auto;display:block;margin:1.2em 0;break-inside:avoid}
-.tables{display:grid;grid-template-columns:repeat(auto-fit,minmax(500px,1fr));gap:0 34px}
-table{border-collapse:collapse;font-size:.9em;margin:.6em 0}caption{text-align:left;font-weight:600;padding:.3em 0}
-th,td{padding:.15em .8em;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}
-@media print{@page{size:A4 landscape;margin:12mm}body{max-width:none;margin:0;padding:0;font-size:10pt}rect{print-color-adjust:exact;-webkit-print-color-adjust:exact}}";
+use crate::report::page::{STYLE, setting};
 
 /// The colour scale, in shares of the maximum.
 const SCALE: (f64, f64) = (0.6, 1.2);
@@ -165,7 +154,7 @@ fn scheduler_tables(map: &StabilityMap) -> String {
             let caption = format!("{eagerness}, phases of {}", hours(*length));
             let _ = write!(
                 text,
-                "<table><caption>{}</caption>\n{}",
+                "<table class=\"data\"><caption>{}</caption>\n{}",
                 escaped(&caption),
                 row("th", &headers)
             );
@@ -197,7 +186,7 @@ fn limit_tables(map: &StabilityMap) -> String {
             let caption = format!("{eagerness}, phases of {}", hours(*length));
             let _ = write!(
                 text,
-                "<table><caption>{}</caption>\n{}",
+                "<table class=\"data\"><caption>{}</caption>\n{}",
                 escaped(&caption),
                 row("th", &headers)
             );
