@@ -30,6 +30,7 @@ mod transactions;
 
 use crate::call::catalogue::Family;
 
+pub(crate) use admission::RETRY;
 pub(crate) use dispatch::{Work, run_request};
 pub(crate) use events::announce_expired;
 pub(crate) use groups::{Group, GroupKind, Joining, Ran, Request, note_slow_member};

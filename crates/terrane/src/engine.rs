@@ -51,7 +51,7 @@ pub(crate) use life::{Engine, Opened, destroy};
 pub(crate) use pipeline::{Following, WrittenKeys};
 pub(crate) use read::{AsOf, Collected, NewerVersions, ReadView};
 pub(crate) use tree::{Tree, memtable_config, pressure_of};
-pub(crate) use write::{Commit, CommitCondition, Write, collect_delays, insert_one};
+pub(crate) use write::{Commit, CommitCondition, Write, collect_delays, insert_one, note_stalled};
 
 use std::borrow::Cow;
 use std::path::Path;

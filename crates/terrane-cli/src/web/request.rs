@@ -222,7 +222,8 @@ mod tests {
             let mut stream = listener.accept().unwrap().0;
             let writer = std::thread::spawn(move || {
                 // In parts that divide the end of the head; the server may not read all.
-                let _ = message.chunks(7).try_for_each(|part| io::Write::write_all(&mut client, part));
+                let _ =
+                    message.chunks(7).try_for_each(|part| io::Write::write_all(&mut client, part));
             });
             let read = read(&mut stream, |_| Ok(())).unwrap();
             drop(stream);

@@ -3,12 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use terrane::{DeferredDelays, Keyspace};
+use terrane::DeferredDelays;
 
 use crate::call::catalogue::{ALL_KEYS, COMMITS, CommandInfo, WRITE};
 use crate::call::shared::Shared;
 use crate::protocol::Arguments;
 use crate::store::Held;
+
+/// The time after which a command that could not run is tried again.
+pub(crate) const RETRY: Duration = Duration::from_millis(5);
 
 /// A write with a shorter delay runs at once, because event loops wait in whole milliseconds. Its
 /// delay is carried over to later writes.
@@ -24,17 +27,34 @@ pub(super) fn would_stall(
     delays: DeferredDelays,
 ) -> bool {
     if info.has(WRITE) {
-        return is_stalled(shared, slot, delays);
+        return is_stalled(shared, slot, delays, 1);
     }
-    let is_stalled = || shared.databases.is_stalled() || is_delayed(delays);
-    info.has(COMMITS) && is_stalled() && !shared.is_ending()
+    if !info.has(COMMITS) || shared.is_ending() {
+        return false;
+    }
+    let stalled = shared.databases.stalled();
+    stalled.inspect(|keyspace| keyspace.note_stalled(RETRY)).is_some() || is_delayed(delays)
 }
 
-/// Returns whether a write to a database would wait, given the event loop's `delays`.
+/// Returns whether a write to a database would wait, given the event loop's `delays`. Reports and counts the stall
+/// for the clients that wait for it, because their commands do not reach the engine.
 #[inline]
-pub(super) fn is_stalled(shared: &Shared, slot: usize, delays: DeferredDelays) -> bool {
-    let mut keyspaces = shared.databases.keyspaces(slot);
-    (keyspaces.any(Keyspace::is_stalled) || is_delayed(delays)) && !shared.is_ending()
+pub(super) fn is_stalled(
+    shared: &Shared,
+    slot: usize,
+    delays: DeferredDelays,
+    clients: usize,
+) -> bool {
+    if shared.is_ending() {
+        return false;
+    }
+    match shared.databases.keyspaces(slot).find(|keyspace| keyspace.is_stalled()) {
+        Some(keyspace) => {
+            keyspace.note_stalled(RETRY * u32::try_from(clients).unwrap_or(u32::MAX));
+            true
+        }
+        None => is_delayed(delays),
+    }
 }
 
 /// Returns whether this event loop's writes must wait, because the tree falls behind or they exceed its

@@ -283,7 +283,8 @@ impl Group {
             // The user's access to the other database must be checked.
             _ if self.database.is_swapped(shared) => {}
             GroupKind::Reads => self.read(&store, buffer, out, work),
-            GroupKind::Writes if is_stalled(shared, self.database.slot, work.delays) => {}
+            GroupKind::Writes
+                if is_stalled(shared, self.database.slot, work.delays, self.members.len()) => {}
             GroupKind::Writes => {
                 let mut delays = work.delays;
                 let db = shared.databases.db();

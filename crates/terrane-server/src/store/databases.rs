@@ -169,7 +169,13 @@ impl Databases {
 
     /// Returns whether a write to some database would wait.
     pub(crate) fn is_stalled(&self) -> bool {
-        self.slots().any(|index| self.keyspaces(index).any(Keyspace::is_stalled))
+        self.stalled().is_some()
+    }
+
+    /// Returns a keyspace to which a write would wait.
+    pub(crate) fn stalled(&self) -> Option<&Keyspace> {
+        let mut keyspaces = self.slots().flat_map(|index| self.keyspaces(index));
+        keyspaces.find(|keyspace| keyspace.is_stalled())
     }
 
     /// Returns the slots that were ever written.

@@ -272,6 +272,12 @@ fn writers_that_are_stalled_keep_nobody_from_reading() {
         assert_eq!(other.run("get key:0"), value);
     }
     assert!(server.db.default_keyspace().is_stalled());
+    // The writers do not wait in the engine, and yet it reports their stall and counts their time.
+    let is_reported = |is_wanted: fn(&Event) -> bool| {
+        server.db.events().iter().any(|logged| is_wanted(&logged.event))
+    };
+    assert!(is_reported(|event| matches!(event, Event::WritesStalled(_))));
+    assert!(server.db.stats().stalls.total_micros() >= 5000, "{}", server.db.stats());
     other.send(b"multi\r\nset a 1\r\nget key:1\r\nexec\r\n");
     ["OK", "QUEUED", "QUEUED"].iter().for_each(|expected| assert_eq!(other.reply(), *expected));
     let mut third = server.client();
@@ -285,6 +291,7 @@ fn writers_that_are_stalled_keep_nobody_from_reading() {
         (1..=4).for_each(|count| assert_eq!(writer.reply(), count.to_string()));
     }
     assert_eq!(server.db.iter().unwrap().count(), 2004);
+    assert!(is_reported(|event| matches!(event, Event::WritesResumed { .. })));
 }
 
 #[test]

@@ -151,7 +151,10 @@ fn a_vector_is_sorted_while_a_flush_runs() {
         let begun = std::time::Instant::now();
         while !reported(&db).iter().any(|reason| reason.contains("sorted once")) {
             assert!(db.get(key(number - 1)).unwrap().is_some());
-            assert!(begun.elapsed() < std::time::Duration::from_secs(20), "the vector stayed unsorted");
+            assert!(
+                begun.elapsed() < std::time::Duration::from_secs(20),
+                "the vector stayed unsorted"
+            );
         }
         assert_eq!(db.stats().flushes, 0, "the flush still runs");
     }

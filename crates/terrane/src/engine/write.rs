@@ -62,6 +62,7 @@ use target::WriteTarget;
 pub(crate) use commit::{Commit, CommitCondition};
 pub(crate) use deferred::collect_delays;
 pub(crate) use insert::insert_one;
+pub(crate) use stall::note_stalled;
 pub(crate) use target::Write;
 
 /// Writes to trees.

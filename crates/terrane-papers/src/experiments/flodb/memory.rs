@@ -97,9 +97,8 @@ pub(super) fn skew(sizes: &FloDbSizes, dir: &Path, results: &mut Results) -> Res
     let of_keys = "98 % of operations on 2 % of keys, which are neighbours, half lookups";
     let threads = sizes.threads_max();
     for (workload, disk) in [(&unbound, ""), (&bound, ", flushes and merges at 2 MB/s")] {
-        let title = format!(
-            "Fig. 16: {of_keys}{disk}, thousand operations a second, {threads} threads"
-        );
+        let title =
+            format!("Fig. 16: {of_keys}{disk}, thousand operations a second, {threads} threads");
         by_memory(sizes, dir, workload, title, results)?;
     }
     Ok(())

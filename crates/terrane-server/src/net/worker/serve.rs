@@ -3,10 +3,10 @@
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{READ_BYTES, Worker};
-use crate::commands::{Request, run_request};
+use crate::commands::{RETRY, Request, run_request};
 use crate::net::connection::{Connection, Input};
 use crate::net::tls::Received;
 use crate::protocol::{Parsed, ProtocolError, RequestParser, Span};
@@ -17,9 +17,6 @@ const COMMANDS: usize = 1024;
 
 /// The replies after which a connection waits for the next iteration.
 const REPLY_BYTES: usize = 1 << 20;
-
-/// The time after which a request that could not run is tried again.
-const RETRY: Duration = Duration::from_millis(5);
 
 /// Why a connection stopped running commands.
 #[derive(Clone, Copy)]

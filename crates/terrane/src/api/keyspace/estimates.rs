@@ -5,6 +5,7 @@ use crate::api::keyspace::Keyspace;
 use crate::api::transaction::Transaction;
 use crate::base::error::Result;
 use crate::base::range::{KeyBounds, bounds_of};
+use crate::engine::note_stalled;
 
 impl Keyspace {
     /// Removes all keys, at the cost of one write, as `delete_range(..)` does.
@@ -34,6 +35,27 @@ impl Keyspace {
     #[inline]
     pub fn is_stalled(&self) -> bool {
         self.handle.engine.writer.would_stall(&self.tree)
+    }
+
+    /// Notes that a writer does not write to this keyspace for this long, because [`Keyspace::is_stalled`] has
+    /// returned true. The stall is then reported ([`Event::WritesStalled`](crate::Event::WritesStalled)) and
+    /// counted ([`Stats::stalls`](crate::Stats::stalls)) as if the write had waited. Does nothing if writers are no
+    /// longer stopped.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = terrane::Db::open(dir.path())?;
+    /// let (keyspace, pause) = (db.default_keyspace(), std::time::Duration::from_millis(1));
+    /// if keyspace.is_stalled() {
+    ///     keyspace.note_stalled(pause);
+    ///     // Serve readers meanwhile, and try again after the pause.
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn note_stalled(&self, waits: std::time::Duration) {
+        note_stalled(&self.handle.engine.writer, &self.tree, waits);
     }
 
     /// Estimates the number of keys in a range.

@@ -17,7 +17,7 @@ use super::target::WriteTarget;
 use crate::base::error::{Error, Result};
 use crate::base::event::{FlushReason, StallEffect};
 use crate::base::stats::{Counter, Timed};
-use crate::engine::context::{BackgroundFailure, JobKind, MemtableMemory};
+use crate::engine::context::{BackgroundFailure, Context, JobKind, MemtableMemory};
 use crate::engine::pipeline::{PipelineState, begin_memtable};
 use crate::engine::tree::{Tree, TreeState};
 use crate::files::batch::Op;
@@ -281,18 +281,7 @@ impl Writer {
             let state = state.unwrap_or_else(|| self.pipeline.lock());
             self.pipeline.wait_for_space(state, STALL_WAIT_MAX)
         };
-        let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let cause = match pressure.cause {
-            StallCause::Level0Runs => Counter::StallRunsMicros,
-            StallCause::LevelRuns => Counter::StallLevelRunsMicros,
-            StallCause::TotalRuns => Counter::StallTotalRunsMicros,
-            StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
-            StallCause::CompactionsDue => Counter::StallShapeMicros,
-            StallCause::ValueSpace => Counter::StallValuesMicros,
-            StallCause::MemoryBudget => Counter::StallMemoryMicros,
-        };
-        self.context.counters.add(cause, micros);
-        self.context.counters.add(Counter::StalledWrites, 1);
+        count_stop(&self.context, pressure.cause, start.elapsed());
         Ok(state)
     }
 
@@ -327,6 +316,37 @@ impl Writer {
         let damage = self.jobs.blocking_damage(tree);
         Err(damage.unwrap_or_else(|| Error::internal(format!("nothing to do about {pressure}"))))
     }
+}
+
+/// Reports and counts a writer that waits outside of a write while [`Writer::would_stall`]. Must be called without
+/// locks, because it may call a listener.
+#[cold]
+pub(crate) fn note_stalled(writer: &Writer, tree: &Tree, waits: Duration) {
+    let pressure = match tree.state().admission {
+        Admission::Stop(pressure) => pressure,
+        _ if writer.context.memtables.is_short() => writer.context.memtables.pressure(),
+        _ => return,
+    };
+    if !tree.has_reported(StallEffect::Stopped, &pressure) {
+        writer.catalog.report_stalled(tree, StallEffect::Stopped, &pressure);
+    }
+    count_stop(&writer.context, pressure.cause, waits);
+}
+
+/// Counts the time for which a writer was stopped.
+fn count_stop(context: &Context, cause: StallCause, time: Duration) {
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    let cause = match cause {
+        StallCause::Level0Runs => Counter::StallRunsMicros,
+        StallCause::LevelRuns => Counter::StallLevelRunsMicros,
+        StallCause::TotalRuns => Counter::StallTotalRunsMicros,
+        StallCause::ImmutableMemtables => Counter::StallMemtablesMicros,
+        StallCause::CompactionsDue => Counter::StallShapeMicros,
+        StallCause::ValueSpace => Counter::StallValuesMicros,
+        StallCause::MemoryBudget => Counter::StallMemoryMicros,
+    };
+    context.counters.add(cause, micros);
+    context.counters.add(Counter::StalledWrites, 1);
 }
 
 /// Returns the kind of job that relieves a pressure.
