@@ -1,6 +1,6 @@
 // What is computed beside the page.
 import { expect, test } from "@playwright/test";
-import type { Played, RawEvent, Results } from "../src/engine/requests";
+import type { Played, RawEvent, Results, Windows } from "../src/engine/requests";
 import { KeyScale, LAST, keyOf, shownKey } from "../src/live/keys";
 import { lineOf, type Line, type Sample } from "../src/live/messages";
 import { LiveStore } from "../src/live/store";
@@ -8,7 +8,7 @@ import { whatIf } from "../src/live/what_if";
 import { front } from "../src/model/pareto";
 import { Player } from "../src/model/player";
 import { progress, traceOf } from "../src/model/trace";
-import { verdict } from "../src/model/verdict";
+import { unsteady, verdict } from "../src/model/verdict";
 import { bytes, clock, count, duration, quantity, seconds } from "../src/model/words";
 import { shortNames } from "../src/view/series";
 import { Clock } from "../src/state/clock";
@@ -126,6 +126,18 @@ test("a verdict names the largest difference first", () => {
   ]);
   expect(first).toBe("B stops writers for 60 s by level-0-runs; the slowest write takes 30 s.");
   expect(verdict([{ name: "a", results: results(1, 1, 1) }])).toEqual([]);
+});
+
+test("a run whose debt grows to its end is not steady", () => {
+  const windows = (space_amplification: number[], queued: number[] = space_amplification.map(() => 0)) => ({ space_amplification, queued }) as unknown as Windows;
+  const results = { rate: 1000 } as Results;
+  const saw = Array.from({ length: 40 }, (_, at) => 1 + (at % 10));
+  expect(unsteady(windows(saw), results)).toBeUndefined();
+  const growing = Array.from({ length: 40 }, (_, at) => 1 + at / 4);
+  expect(unsteady(windows(growing), results)).toContain("space amplification reaches 10.8x in the last quarter, and 8.25x before");
+  expect(unsteady(windows(saw, growing.map((size) => size * 1000)), results)).toContain("writes wait in the last quarter");
+  // Ten windows say nothing.
+  expect(unsteady(windows(growing.slice(0, 10)), results)).toBeUndefined();
 });
 
 test("names of designs differ where the designs do", () => {

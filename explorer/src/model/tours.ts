@@ -200,6 +200,11 @@ export const TOURS: Tour[] = [
           ? `Writers were stopped by ${r[0]?.stalled_by?.[0] ?? "the limit"} for ${seconds(r[0]?.stalled_seconds ?? 0)}: the first rate was not sustainable (stability paper, §3). While the largest merge runs, level 0 fills. Click into the chart of stopped writers to see it, and lower the arrival in the setup until nobody waits.`
           : "Now nobody waits. See in the chart of space amplification whether the tree is settled: a paused merge may only have been put off."}`,
       },
+      {
+        text: "Why? A merge of level 2 into level 3 has half of the bandwidth for a quarter of an hour; meanwhile level 0 fills to its limit. A client that waits does not show that, because it writes the more between such merges. Now 25,000 arrive a second.",
+        hash: picture(["tiering T=10"], { arrival: "constant(25000)" }),
+        says: (r) => `Writers were ${r[0]?.stalls ? `stopped for ${seconds(r[0].stalled_seconds)}` : "never stopped"}: a rate that lasts leaves room for the largest merge. Try lazy-leveling, or the scheduler greedy, and look at what each costs in space.`,
+      },
     ],
   },
   {

@@ -1,6 +1,6 @@
 // What a comparison says, in at most three lines.
-import type { Results } from "../engine/requests";
-import { factor, seconds } from "./words";
+import type { Results, Windows } from "../engine/requests";
+import { count, factor, seconds } from "./words";
 
 export interface Compared {
   name: string;
@@ -38,6 +38,29 @@ function stops(all: Compared[]): string | undefined {
   const { name, results } = worst;
   const cause = results.stalled_by ? ` by ${results.stalled_by[0]}` : "";
   return `${name} stops writers for ${seconds(results.stalled_seconds)}${cause}; the slowest write takes ${seconds(results.longest)}`;
+}
+
+/** A run is not steady if a figure exceeds its maximum of the first three quarters by this factor in the last one. */
+const GROWTH = 1.25;
+
+/** Returns the maxima of the first three quarters and of the last one; undefined if there are too few windows. */
+function maxima(values: number[]): [number, number] | undefined {
+  const from = Math.floor((values.length * 3) / 4);
+  return values.length < 16 ? undefined : [Math.max(...values.slice(0, from)), Math.max(...values.slice(from))];
+}
+
+/** Says why a run would end differently if it were longer; undefined if it is steady. */
+export function unsteady({ space_amplification, queued }: Windows, { rate }: Results): string | undefined {
+  const growth = "What has stopped nobody within this time may stop writers later.";
+  const waiting = maxima(queued);
+  if (waiting && waiting[1] > waiting[0] * GROWTH && waiting[1] > rate) {
+    return `not steady: up to ${count(waiting[1])} writes wait in the last quarter, and ${count(waiting[0])} before. Fewer are served than arrive.`;
+  }
+  const space = maxima(space_amplification);
+  if (space && space[1] > space[0] * GROWTH && space[1] > 2) {
+    return `not steady: the space amplification reaches ${factor(space[1])} in the last quarter, and ${factor(space[0])} before. ${growth}`;
+  }
+  return undefined;
 }
 
 /** Compares designs, the largest difference first. */

@@ -1,6 +1,6 @@
 import type { Results } from "../engine/requests";
 import type { Run } from "../state/run";
-import { verdict } from "../model/verdict";
+import { unsteady, verdict } from "../model/verdict";
 import { bytes, count, factor, plain, seconds } from "../model/words";
 import { SERIES, shortNames } from "./series";
 
@@ -53,6 +53,10 @@ export function ResultsTable({ runs }: { runs: Run[] }) {
           </tbody>
         </table>
       </div>
+      {runs.map((run, number) => {
+        const why = run.played && unsteady(run.played.windows, run.played.results);
+        return why && <p key={run.text} class="status delay">{names[number]} is {why}</p>;
+      })}
       {done.map(({ run, results }) => results.stuck && <p key={run.text} class="error">{run.text}: {results.stuck}</p>)}
     </section>
   );

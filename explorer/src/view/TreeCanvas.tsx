@@ -28,6 +28,8 @@ export function TreeCanvas({ player, capacities, clock, keyAt, onKey, label, abo
   const limits = useRef(capacities);
   limits.current = capacities;
   const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
+  // Where the pointer rests, and the version of the tree that its tip describes.
+  const pointer = useRef<{ x: number; y: number; version: number } | null>(null);
   const isKnown = capacities !== undefined;
 
   useEffect(() => {
@@ -45,6 +47,8 @@ export function TreeCanvas({ player, capacities, clock, keyAt, onKey, label, abo
       context.setTransform(scale, 0, 0, scale, 0, 0);
       player.seek(clock.at);
       picture.current.draw(context, [width, height], player, limits.current ?? [], keyAt);
+      // Tables come and go under a pointer that rests.
+      if (pointer.current && pointer.current.version !== player.version) show(pointer.current.x, pointer.current.y);
     };
     draw();
     const end = clock.listen(draw);
@@ -59,9 +63,14 @@ export function TreeCanvas({ player, capacities, clock, keyAt, onKey, label, abo
     };
   }, [player, isKnown, clock, keyAt]);
 
-  const move = (event: PointerEvent) => {
-    const table = picture.current.at(event.offsetX, event.offsetY);
-    return setTip(table ? { x: event.offsetX, y: event.offsetY, text: about(table) } : null);
+  const show = (x: number, y: number) => {
+    pointer.current = { x, y, version: player?.version ?? 0 };
+    const table = picture.current.at(x, y);
+    setTip(table ? { x, y, text: about(table) } : null);
+  };
+  const leave = () => {
+    pointer.current = null;
+    setTip(null);
   };
   return (
     <div class="canvas">
@@ -69,8 +78,8 @@ export function TreeCanvas({ player, capacities, clock, keyAt, onKey, label, abo
         ref={canvas}
         role="img"
         aria-label={label}
-        onPointerMove={move}
-        onPointerLeave={() => setTip(null)}
+        onPointerMove={(event) => show(event.offsetX, event.offsetY)}
+        onPointerLeave={leave}
         onClick={(event) => onKey?.(TreePicture.keyAt(event.offsetX, event.currentTarget.clientWidth))}
       />
       {tip && <div class="tip" style={{ left: `${tip.x + 12}px`, top: `${tip.y + 12}px` }}>{tip.text}</div>}

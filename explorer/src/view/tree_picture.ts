@@ -118,7 +118,9 @@ export class TreePicture {
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "middle";
     this.#memory(context, width, player, colours);
-    const bands = this.#bands(height);
+    let deepest = this.#levels.length - 1;
+    for (const job of player.running) deepest = Math.max(deepest, job.into);
+    const bands = this.#bands(height, deepest + 1);
     const jobs = new Map<number, Job>();
     for (const job of player.running) for (const input of job.inputs) jobs.set(input, job);
     this.#lanes = [];
@@ -157,9 +159,9 @@ export class TreePicture {
     }
   }
 
-  #bands(height: number): Band[] {
-    const levels = this.#levels.length;
-    const lanes = this.#levels.map((runs) => Math.max(1, runs.size));
+  /** Places the levels. One that is still empty may get the output of a job. */
+  #bands(height: number, levels: number): Band[] {
+    const lanes = Array.from({ length: levels }, (_, level) => Math.max(1, this.#levels[level]?.size ?? 0));
     const all = lanes.reduce((sum, count) => sum + count, 0);
     const room = height - MEMORY - levels * GAP;
     let lane = Math.min(LANE_MAX, room / Math.max(1, all));
