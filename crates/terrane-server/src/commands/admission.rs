@@ -36,8 +36,8 @@ pub(super) fn would_stall(
     stalled.inspect(|keyspace| keyspace.note_stalled(RETRY)).is_some() || is_delayed(delays)
 }
 
-/// Returns whether a write to a database would wait, given the event loop's `delays`. Reports and counts the stall
-/// for the clients that wait for it, because their commands do not reach the engine.
+/// Returns whether a write to a database would wait, given the event loop's `delays`. Reports the stall, and counts the
+/// time until the next attempt of each waiting client, because their commands do not reach the engine.
 #[inline]
 pub(super) fn is_stalled(
     shared: &Shared,

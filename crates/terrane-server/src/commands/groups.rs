@@ -218,6 +218,11 @@ impl Group {
         self.members.last().is_some_and(|member| member.connection == connection)
     }
 
+    /// Returns the number of connections with commands in the group.
+    fn clients(&self) -> usize {
+        self.members.chunk_by(|one, next| one.connection == next.connection).count()
+    }
+
     /// Returns whether a request is short enough for a group.
     #[inline]
     pub(crate) fn takes_request(len: usize) -> bool {
@@ -284,7 +289,7 @@ impl Group {
             _ if self.database.is_swapped(shared) => {}
             GroupKind::Reads => self.read(&store, buffer, out, work),
             GroupKind::Writes
-                if is_stalled(shared, self.database.slot, work.delays, self.members.len()) => {}
+                if is_stalled(shared, self.database.slot, work.delays, self.clients()) => {}
             GroupKind::Writes => {
                 let mut delays = work.delays;
                 let db = shared.databases.db();

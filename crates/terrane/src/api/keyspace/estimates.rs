@@ -37,10 +37,10 @@ impl Keyspace {
         self.handle.engine.writer.would_stall(&self.tree)
     }
 
-    /// Notes that a writer does not write to this keyspace for this long, because [`Keyspace::is_stalled`] has
-    /// returned true. The stall is then reported ([`Event::WritesStalled`](crate::Event::WritesStalled)) and
-    /// counted ([`Stats::stalls`](crate::Stats::stalls)) as if the write had waited. Does nothing if writers are no
-    /// longer stopped.
+    /// Notes that a writer waits for this long before it tries to write again, because [`Keyspace::is_stalled`] has
+    /// returned true. As for a write that waits, the stall is reported
+    /// ([`Event::WritesStalled`](crate::Event::WritesStalled)), and the time is added to
+    /// [`Stats::stalls`](crate::Stats::stalls). Does nothing if writers are no longer stopped.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -282,6 +282,7 @@ impl Writer {
             self.pipeline.wait_for_space(state, STALL_WAIT_MAX)
         };
         count_stop(&self.context, pressure.cause, start.elapsed());
+        self.context.counters.add(Counter::StalledWrites, 1);
         Ok(state)
     }
 
@@ -318,8 +319,8 @@ impl Writer {
     }
 }
 
-/// Reports and counts a writer that waits outside of a write while [`Writer::would_stall`]. Must be called without
-/// locks, because it may call a listener.
+/// Reports a stall for which a writer waits outside of a write, and counts the time. Must be called without locks,
+/// because it may call a listener.
 #[cold]
 pub(crate) fn note_stalled(writer: &Writer, tree: &Tree, waits: Duration) {
     let pressure = match tree.state().admission {
@@ -346,7 +347,6 @@ fn count_stop(context: &Context, cause: StallCause, time: Duration) {
         StallCause::MemoryBudget => Counter::StallMemoryMicros,
     };
     context.counters.add(cause, micros);
-    context.counters.add(Counter::StalledWrites, 1);
 }
 
 /// Returns the kind of job that relieves a pressure.
