@@ -24,7 +24,7 @@ pub(crate) fn open_in_browser(address: &str) {
 }
 
 /// Opens an address with a secret. Other users of the machine can read the arguments of a program, so the browser
-/// gets the path of a file that leads to the address, which they cannot read. The file goes after a minute.
+/// gets the path of a file that leads to the address and that they cannot read. The file is removed after a minute.
 pub(crate) fn open_secret_in_browser(address: &str) {
     if opener().is_none() {
         return;
@@ -37,7 +37,7 @@ pub(crate) fn open_secret_in_browser(address: &str) {
     open_in_browser(&path.display().to_string());
     let remove = move || {
         thread::sleep(START_MAX);
-        // It is in a directory for such files.
+        // If the command ends before, the file remains in a directory for temporary files, and its secret is void.
         let _ = fs::remove_file(path);
     };
     drop(thread::Builder::new().name("terrane-browser".to_owned()).spawn(remove));
@@ -45,7 +45,7 @@ pub(crate) fn open_secret_in_browser(address: &str) {
 
 /// Writes a page that leads to an address, for this user alone.
 fn write_redirect(path: &Path, address: &str) -> io::Result<()> {
-    // One of an earlier process with this number. In a directory for all users it belongs to this one.
+    // Left by an earlier process with this number. That of another user cannot be removed, and is not overwritten.
     let _ = fs::remove_file(path);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -70,5 +70,26 @@ fn opener() -> Option<(&'static str, &'static [&'static str])> {
         Some(("xdg-open", &[]))
     } else {
         None
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_for_its_user_alone_and_leads_to_the_address() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("page.html"), dir.path().join("other"));
+        fs::write(&other, "other").unwrap();
+        // Neither an old file nor a link at its place is written to.
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        write_redirect(&path, "http://127.0.0.1:1/#live&token=ab").unwrap();
+        assert_eq!(fs::symlink_metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(&other).unwrap(), "other");
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("http://127.0.0.1:1/#live&amp;token=ab\"").count(), 2, "{text}");
     }
 }

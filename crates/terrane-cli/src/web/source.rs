@@ -127,7 +127,7 @@ impl Source {
         let process = Process { pid, program: &program, version: &version };
         let connected = || feed.push(&Note::connected(&name, Some(process), options.as_ref()));
         connected();
-        let mut pusher = Pusher::new(feed, SILENCE_MAX.max(3 * interval), &connected);
+        let mut pusher = Pusher::new(feed, SILENCE_MAX.max(interval.saturating_mul(3)), &connected);
         let interval_millis = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
         let request = Request::Top { interval_millis, count: None, details: true };
         let ended = connection.ask(&request, &mut pusher);
@@ -195,5 +195,35 @@ impl Watch for Pusher<'_> {
             self.feed.push(&Note::Disconnected { at_micros: now_micros(), text: &text });
         }
         if self.feed.has_ended() { Interest::Cancelled } else { Interest::Waiting }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page and a recording showed the last sample of a stopped process as if it were the present.
+    #[test]
+    fn silence_is_noted_once_and_so_is_its_end() {
+        let (feed, most) = (Feed::default(), Duration::from_millis(20));
+        let connected = || feed.push(&Note::connected("db", None, None));
+        let mut pusher = Pusher::new(&feed, most, &connected);
+        let text = r#"{"item":"tables","at_micros":5,"is_whole":true,"trees":[],"jobs":[]}"#;
+        let item = || serde_json::from_str::<Item>(text).unwrap();
+        pusher.item(item());
+        assert_eq!(pusher.interest(), Interest::Waiting);
+        thread::sleep(2 * most);
+        (0..3).for_each(|_| assert_eq!(pusher.interest(), Interest::Waiting));
+        pusher.item(item());
+        pusher.item(item());
+        let kinds: Vec<String> = feed
+            .recording()
+            .lines()
+            .map(|line| {
+                let line: serde_json::Value = serde_json::from_str(line).unwrap();
+                line["item"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        assert_eq!(kinds, ["tables", "disconnected", "connected", "tables", "tables"]);
     }
 }

@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 const NOW: Duration = Duration::ZERO;
@@ -70,6 +72,31 @@ fn dropped_lines_leave_their_tables_behind() {
     let lines = feed.lines(None, NOW).unwrap();
     let base: Item = serde_json::from_str(&lines.texts[1]).unwrap();
     assert_eq!(base, changes(8, true, &[], &[(9, 0)]));
+}
+
+#[test]
+fn dropped_lines_leave_the_inputs_of_their_jobs_behind() {
+    let (feed, begun) = (Feed::default(), Instant::now());
+    let job = |id: u64| json!({"id": id, "inputs": [id], "output_level": 1});
+    let jobs = |ids: std::ops::Range<u64>, is_whole: bool| {
+        let jobs: Vec<_> = ids.map(job).collect();
+        let item = json!({"item": "tables", "at_micros": 5, "is_whole": is_whole, "trees": [], "jobs": jobs});
+        serde_json::from_value::<Item>(item).unwrap()
+    };
+    feed.push_at(begun, &jobs(0..3, true));
+    feed.push_at(begun, &jobs(3..300, false));
+    feed.push_at(begun + KEPT_FOR * 2, &"last");
+    let known = |feed: &Feed| -> Vec<serde_json::Value> {
+        let base = serde_json::from_str(&feed.lines(None, NOW).unwrap().texts[0]).unwrap();
+        let serde_json::Value::Object(mut base) = base else { panic!("{base}") };
+        serde_json::from_value(base.remove("jobs").unwrap()).unwrap()
+    };
+    // The newest ones.
+    assert_eq!(known(&feed), (300 - JOBS_MAX as u64..300).map(job).collect::<Vec<_>>());
+    // Another process has other jobs.
+    feed.push_at(begun + KEPT_FOR * 4, &jobs(7..8, true));
+    feed.push_at(begun + KEPT_FOR * 6, &"last");
+    assert_eq!(known(&feed), [job(7)]);
 }
 
 #[test]
