@@ -40,9 +40,8 @@ export function whatIf(store: LiveStore, tree: LiveTree): WhatIf | null {
   if (!design || entries === 0) return null;
   const byLevel = new Map<number, number>();
   for (const table of tables) byLevel.set(table.level, (byLevel.get(table.level) ?? 0) + table.entries);
-  const records = Math.max(...byLevel.values());
-  const byRun = new Map<number, Set<number>>();
-  for (const table of tables) if (byLevel.get(table.level) === records) byRun.set(table.level, (byRun.get(table.level) ?? new Set()).add(table.run));
+  const [largest, records] = [...byLevel].reduce((most, one) => (one[1] > most[1] ? one : most));
+  const runs = new Set(tables.filter(({ level }) => level === largest).map(({ run }) => run));
   const recent = store.samples.slice(store.sampleAt(store.end - RECENT));
   const mean = (of: (sample: (typeof recent)[number]) => number) => recent.reduce((sum, one) => sum + of(one), 0) / Math.max(1, recent.length);
   const rates = {
@@ -76,7 +75,7 @@ export function whatIf(store: LiveStore, tree: LiveTree): WhatIf | null {
   const setup: Setup = { designs: [design, withSizes(other, design)], values };
   // Samples have no rates of single keyspaces.
   const all = (store.last?.trees.length ?? 1) > 1 ? "; all operations of the database in this keyspace" : "";
-  const overlap = [...byRun.values()].some((runs) => runs.size > 1) ? "; as many records as the entries of the largest level, though its runs may share keys" : "";
+  const overlap = runs.size > 1 ? "; as many records as the entries of the largest level, though its runs may share keys" : "";
   const budget = values["budget"] ? `an I/O budget of ${values["budget"]}` : "no I/O budget";
   return { hash: toHash(setup), assumes: `The tree of now, ${workload}; records of ${values["record-size"]} bytes; ${budget}, and otherwise the device of the page; uniform keys; every write an update or a delete${all}${overlap}.` };
 }

@@ -51,14 +51,13 @@ function maxima(values: number[]): [number, number] | undefined {
 
 /** Says why a run would end differently if it were longer; undefined if it is steady. */
 export function unsteady({ space_amplification, queued }: Windows, { rate }: Results): string | undefined {
-  const growth = "What has stopped nobody within this time may stop writers later.";
   const waiting = maxima(queued);
   if (waiting && waiting[1] > waiting[0] * GROWTH && waiting[1] > rate) {
     return `not steady: up to ${count(waiting[1])} writes wait in the last quarter, and ${count(waiting[0])} before. Fewer are served than arrive.`;
   }
   const space = maxima(space_amplification);
   if (space && space[1] > space[0] * GROWTH && space[1] > 2) {
-    return `not steady: the space amplification reaches ${factor(space[1])} in the last quarter, and ${factor(space[0])} before. ${growth}`;
+    return `not steady: the space amplification reaches ${factor(space[1])} in the last quarter, and ${factor(space[0])} before. Merges that are put off may stop writers later.`;
   }
   return undefined;
 }

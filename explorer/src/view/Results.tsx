@@ -55,7 +55,7 @@ export function ResultsTable({ runs }: { runs: Run[] }) {
       </div>
       {runs.map((run, number) => {
         const why = run.played && unsteady(run.played.windows, run.played.results);
-        return why && <p key={run.text} class="status delay">{names[number]} is {why}</p>;
+        return why && <p key={number} class="status delay">{names[number]} is {why}</p>;
       })}
       {done.map(({ run, results }) => results.stuck && <p key={run.text} class="error">{run.text}: {results.stuck}</p>)}
     </section>

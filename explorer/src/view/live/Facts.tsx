@@ -37,8 +37,7 @@ export function Health({ keyspace, silence, ...props }: Props & { keyspace: stri
   if (sample.health === "read-only") lines.push(["", "The database is open for reading only."]);
   if (lines.length === 0) {
     const lost = sample.stalled_share > 0.001 ? ` Together they lost ${seconds(sample.stalled_share)} a second to stalls in the last interval.` : "";
-    const isOld = isNewest && (silence > 0 || store.lost !== "");
-    lines.push(["", `Writers ${isOld ? "proceeded" : "proceed"} at ${count(sample.per_second.writes)}/s.${lost}`]);
+    lines.push(["", `Writers ${isNewest && silence > 0 ? "proceeded" : "proceed"} at ${count(sample.per_second.writes)}/s.${lost}`]);
   }
   return <div role="status">{lines.map(([kind, text]) => <p key={text} class={`status ${kind}`}>{text}</p>)}</div>;
 }
